@@ -92,6 +92,7 @@ columns! {
         standing_end_ns: Option<i64> = "end of the last",
         standing_p50_ms: Option<f64> = "median over standing windows of the least delay, host's wait taken off",
         standing_p95_ms: Option<f64> = "95th percentile of it",
+        standing_held_ms: Option<f64> = "median over standing windows of what the answering host may have held back: the delay is known to within half of it",
         low_before_windows: Option<u32> = "low windows before the first standing one",
         level_share: Option<f64> = "share of standing windows on levels: two seconds or more in which the delay stayed the same within half of an eighth of the round trip",
         step_share: Option<f64> = "share of the runs seen to begin that did so in one step, as those of a longer route do: from a low window by at least half of the delay at which they stood",

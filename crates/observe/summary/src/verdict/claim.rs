@@ -29,8 +29,10 @@ const STEPS: f64 = 0.5;
 pub(super) struct Claim<'a> {
     pub(super) row: &'a Row,
     pub(super) direction: Direction,
-    /// Of the row's delay, what lies in this direction.
+    /// Of the row's delay, what lies in this direction; and of the median and the 95th percentile of the delay.
     pub(super) share: f64,
+    pub(super) p50_ms: f64,
+    pub(super) p95_ms: f64,
     /// The answering host's clock tells the direction.
     pub(super) is_direction_told: bool,
     /// The client's captured traffic fills the queue.
@@ -49,6 +51,8 @@ impl<'a> Claim<'a> {
             row,
             direction,
             share,
+            p50_ms: row.p50_ms * share,
+            p95_ms: row.p95_ms * share,
             is_direction_told: row.back_share.is_some(),
             is_explained: match direction == out {
                 true => explained.0,
@@ -73,14 +77,6 @@ impl<'a> Claim<'a> {
 
     pub(super) fn carrying(&self) -> &Carrying {
         self.row.carrying(self.direction)
-    }
-
-    pub(super) fn p50_ms(&self) -> f64 {
-        self.row.p50_ms * self.share
-    }
-
-    pub(super) fn p95_ms(&self) -> f64 {
-        self.row.p95_ms * self.share
     }
 
     /// How much it says: time that the delay stood.

@@ -117,10 +117,13 @@ impl<'a> Case<'a> {
     fn claims(&self, direction: Direction) -> Vec<Claim<'a>> {
         let of_row = |row: &&'a Row| Claim::of(row, self.flows.get(&row.flow_id).copied());
         let claims = self.standing.iter().flat_map(of_row);
+        let mut claims: Vec<Claim> = claims.filter(|c| c.direction == direction).collect();
+        let told: Vec<_> = claims.iter().map(|c| sharper(c, &claims)).collect();
+        for (claim, delay) in claims.iter_mut().zip(told) {
+            (claim.p50_ms, claim.p95_ms) = delay.unwrap_or((claim.p50_ms, claim.p95_ms));
+        }
         let felt_ms = self.params.bloat_threshold.as_ms() / 2.0;
-        let mut claims: Vec<Claim> = claims
-            .filter(|claim| claim.direction == direction && claim.p50_ms() >= felt_ms)
-            .collect();
+        claims.retain(|claim| claim.p50_ms >= felt_ms);
         claims.sort_by_key(|claim| std::cmp::Reverse(claim.weight()));
         claims
     }
@@ -176,11 +179,11 @@ impl<'a> Case<'a> {
         // Flows that begin in a full queue take it for the floor: the one that saw most of it decides.
         let standing = deciding.iter().map(|c| c.weight()).max().unwrap_or(0);
         let long = deciding.iter().filter(|c| 2 * c.weight() >= standing);
-        let main = long.max_by(|a, b| a.p50_ms().total_cmp(&b.p50_ms()));
+        let main = long.max_by(|a, b| a.p50_ms.total_cmp(&b.p50_ms));
         let Some(main) = main.copied() else {
             return self.without_claim(direction);
         };
-        let (kind, reason) = match main.p50_ms() {
+        let (kind, reason) = match main.p50_ms {
             _ if !is_explained && self.has_step(main.row) => {
                 return self.other_delay(direction, OtherKind::RouteChange, main);
             }
@@ -197,8 +200,8 @@ impl<'a> Case<'a> {
             kind,
             reason,
             confidence: Some(confidence::of_queue(main, is_explained)),
-            standing_p50_ms: Some(main.p50_ms()),
-            standing_p95_ms: Some(main.p95_ms()),
+            standing_p50_ms: Some(main.p50_ms),
+            standing_p95_ms: Some(main.p95_ms),
             floor_seen: main.row.floor_seen,
             standing_s: standing as f64 * WINDOW_S,
             queue_bdp: bdp(main).filter(|_| is_queue && is_explained),
@@ -222,7 +225,7 @@ impl<'a> Case<'a> {
     fn fillers(&self, claims: &[&Claim]) -> Vec<Filler> {
         let mut queued: BTreeMap<u64, (f64, &Row)> = BTreeMap::new();
         for claim in claims {
-            let own = claim.carrying().own_standing_bps * claim.p50_ms();
+            let own = claim.carrying().own_standing_bps * claim.p50_ms;
             let entry = queued.entry(claim.row.flow_id).or_insert((0.0, claim.row));
             entry.0 += own * claim.weight() as f64;
         }
@@ -249,7 +252,7 @@ impl<'a> Case<'a> {
 
     fn waiting(&self, claims: &[Claim]) -> Vec<WaitingFlow> {
         let mut worst: Vec<&Claim> = claims.iter().collect();
-        worst.sort_by(|a, b| b.p50_ms().total_cmp(&a.p50_ms()));
+        worst.sort_by(|a, b| b.p50_ms.total_cmp(&a.p50_ms));
         let mut seen = BTreeSet::new();
         worst.retain(|claim| seen.insert(claim.row.flow_id));
         let listed = worst.into_iter().take(LISTED);
@@ -259,8 +262,8 @@ impl<'a> Case<'a> {
                 client: claim.row.client.clone(),
                 server: self.server(claim.row),
                 server_port: claim.row.server_port,
-                standing_p50_ms: claim.p50_ms(),
-                standing_p95_ms: claim.p95_ms(),
+                standing_p50_ms: claim.p50_ms,
+                standing_p95_ms: claim.p95_ms,
                 standing_s: claim.weight() as f64 * WINDOW_S,
             })
             .collect()
@@ -350,7 +353,7 @@ impl<'a> Case<'a> {
             confidence: Some(confidence::of_no_queue(claim.row)),
             other_delays: vec![OtherDelay {
                 kind,
-                ms: claim.p50_ms(),
+                ms: claim.p50_ms,
             }],
             ..nothing(direction, VerdictKind::OtherDelay)
         }
@@ -498,10 +501,34 @@ fn nothing(direction: Direction, kind: VerdictKind) -> DirectionVerdict {
     }
 }
 
+/// Median and 95th percentile above the claim's floor of the delay of a flow beside it whose host held back less. A sender that packets of its own keep waiting,
+/// as on a full host queue, answers late; the flows between two hosts wait in one queue.
+fn sharper(claim: &Claim, claims: &[Claim]) -> Option<(f64, f64)> {
+    /// Of the delay; less is sharp enough.
+    const HELD: f64 = 0.1;
+    let row = claim.row;
+    let is_beside = |other: &&Claim| {
+        let other = other.row;
+        (&other.client, &other.server, other.leg) == (&row.client, &row.server, row.leg)
+            && other.overlaps(row)
+            && 2.0 * other.held_ms <= row.held_ms
+    };
+    if row.held_ms <= HELD * row.p50_ms {
+        return None;
+    }
+    let beside = claims.iter().filter(is_beside);
+    let best = beside
+        .min_by(|a, b| a.row.held_ms.total_cmp(&b.row.held_ms))?
+        .row;
+    let above_ms = best.rtt_floor_ms? - row.rtt_floor_ms?;
+    let of = |ms: f64| ((ms + above_ms) * claim.share).max(0.0);
+    Some((of(best.p50_ms), of(best.p95_ms)))
+}
+
 /// Standing delay over the flow's smallest round trip, if an empty path was seen.
 fn bdp(claim: &Claim) -> Option<f64> {
     let floor = claim.row.rtt_floor_ms.filter(|&ms| ms > 0.0)?;
-    claim.row.floor_seen.then(|| claim.p50_ms() / floor)
+    claim.row.floor_seen.then(|| claim.p50_ms / floor)
 }
 
 fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> u64 {

@@ -15,14 +15,17 @@
 //! 5. *Explained*: the client's captured traffic in that direction went at a steady pace or kept its bytes
 //!    in flight with the delay, and made up more than a few packets of queue (rate x delay). Then its flows
 //!    fill the queue, each by its share of the rate. Else the queue is filled by traffic that was not
-//!    captured; that needs more evidence, see `claim`.
+//!    captured; that needs more evidence: a delay that stays is a queue's only if it was seen to grow, because a longer route adds all
+//!    of its delay at once.
 //! 6. *Clean* needs load: two seconds of busy windows in a direction whose whole path was seen, with more on
 //!    the way than a first window, of a flow that neither its receive window nor its application limited.
 //! 7. *Other delays* are distinguished from queues by `unbloat-trace` for each leg: see table `standing`. They are
 //!    the answer where nothing else is, and never where a queue stands.
 //! 8. *Left out* is the delay of a flow that no captured traffic explains and that another flow between the same hosts did not have meanwhile.
 //! 9. *Cannot tell* comes with the reason: what this capture point, or this capture, does not show.
-//! 10. *Confidence* is the probability that the sentence is right, set by the benchmark in `docs/verdicts.md`.
+//! 10. *How much* is the median of the flow that saw most of it. Where its host may have held back a tenth of that or more before it
+//!     answered, a flow between the same hosts that was answered sooner tells, above the same floor.
+//! 11. *Confidence* is the probability that the sentence is right, set by the benchmark in `docs/verdicts.md`.
 //!
 //! # References
 //! Nichols and Jacobson 2012 and RFC 8289 for what a standing queue is; Sundaresan and others, "TCP Congestion

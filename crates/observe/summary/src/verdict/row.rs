@@ -40,6 +40,8 @@ pub(super) struct Row {
     pub(super) span_ns: Option<(i64, i64)>,
     pub(super) p50_ms: f64,
     pub(super) p95_ms: f64,
+    /// What the answering host may have held back of the delay.
+    pub(super) held_ms: f64,
     pub(super) low_before: u64,
     pub(super) level_share: f64,
     pub(super) step_share: Option<f64>,
@@ -112,7 +114,7 @@ pub(super) struct Rows<'a> {
     texts: [ColumnView<'a>; 3],
     counts: [ColumnView<'a>; 4],
     times: [ColumnView<'a>; 4],
-    numbers: [ColumnView<'a>; 7],
+    numbers: [ColumnView<'a>; 8],
     waits: [[ColumnView<'a>; 2]; Row::WAITS.len()],
     floor_seen: ColumnView<'a>,
     carrying: [[ColumnView<'a>; 8]; 2],
@@ -177,6 +179,7 @@ impl<'a> Rows<'a> {
                 StandingRow::step_share,
                 StandingRow::level_share,
                 StandingRow::step_ms,
+                StandingRow::standing_held_ms,
             ]
             .map(|n| view.column(n)),
             waits: Row::WAITS.map(|(names, _)| names.map(|n| view.column(n))),
@@ -228,6 +231,7 @@ impl<'a> Rows<'a> {
             span_ns: self.times[0].i64(at).zip(self.times[1].i64(at)),
             p50_ms: number(1).unwrap_or(0.0),
             p95_ms: number(2).unwrap_or(0.0),
+            held_ms: number(7).unwrap_or(0.0),
             low_before: count(3),
             level_share: number(5).unwrap_or(0.0),
             step_share: number(4),

@@ -46,6 +46,7 @@ fn standing_table() -> Table {
             ("level_share", "f"),
             ("low_before_windows", "u"),
             ("step_share", "f"),
+            ("standing_held_ms", "f"),
             ("back_share", "f"),
             ("ack_samples", "u"),
             ("ack_p50_ms", "f"),
@@ -289,6 +290,27 @@ fn a_delay_that_a_flow_between_the_same_hosts_does_not_have_is_left_out() {
     ] {
         assert_eq!(beside(changed).kind, VerdictKind::Bloated);
     }
+}
+
+#[test]
+fn how_much_is_told_by_the_flow_whose_host_held_back_least() {
+    let amount = |held_ms, changed| {
+        let held = vec![("rtt_floor_ms", F(20.0)), ("standing_held_ms", F(held_ms))];
+        // It began in the full queue.
+        let late = vec![("rtt_floor_ms", F(120.0)), ("standing_held_ms", F(10.0))];
+        let late = with(with(download(2, 60.0), late), changed);
+        let rows = [with(download(1, 200.0), held), late];
+        let verdict = verdict(&rows, &[flow(1), flow(2)]);
+        verdict.directions.down.standing_p50_ms
+    };
+    assert_eq!(amount(100.0, vec![]), Some(160.0));
+    // Sharp by itself, no sharper beside it, another host.
+    assert_eq!(amount(15.0, vec![]), Some(200.0));
+    assert_eq!(
+        amount(100.0, vec![("standing_held_ms", F(60.0))]),
+        Some(200.0)
+    );
+    assert_eq!(amount(100.0, vec![("server", T("192.0.2.7"))]), Some(200.0));
 }
 
 #[test]

@@ -139,6 +139,7 @@ fn row(
         standing_end_ns: standing.map(|s| end(s.span.1)),
         standing_p50_ms: standing.map(|s| s.p50_ms),
         standing_p95_ms: standing.map(|s| s.p95_ms),
+        standing_held_ms: standing.map(|s| s.held_ms),
         low_before_windows: standing.map(|s| s.low_before),
         level_share: standing.map(|s| s.level_share),
         step_share: standing.and_then(|s| s.step_share),
@@ -411,6 +412,10 @@ mod tests {
             assert!(windows >= 12.0, "{windows} windows");
             // At least: what the host may have held is taken off.
             assert!((185.0..=201.0).contains(&p50_ms.unwrap()), "{p50_ms:?}");
+            // Two segments from one acknowledgment to the next.
+            let held = results.values("standing", "standing_held_ms");
+            let held = held.into_iter().flatten().next().unwrap();
+            assert!((0.0..=11.0).contains(&held), "{held}");
             assert_eq!(stood(&results, without).0, 0.0);
         }
     }

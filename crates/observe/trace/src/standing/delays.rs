@@ -11,6 +11,8 @@ pub(super) struct Delays {
     pub(super) lower: i64,
     /// What it was in each half of the window, as far as the samples between these ends tell.
     pub(super) usual: [i64; 2],
+    /// What the answering host may have held back of it: `usual` is right to within half of this.
+    pub(super) held: i64,
     pub(super) samples: u16,
     pub(super) sharp: u16,
 }

@@ -57,6 +57,8 @@ pub(crate) struct Standing {
     pub(crate) span: (u32, u32),
     pub(crate) p50_ms: f64,
     pub(crate) p95_ms: f64,
+    /// Median of what the answering host may have held back.
+    pub(crate) held_ms: f64,
     /// Low windows before the first of them.
     pub(crate) low_before: u32,
     /// Share of them on levels: two seconds or more in which the delay did not move.
@@ -140,8 +142,13 @@ fn acquit_host(leg: Direction, windows: &[Window], delays: &mut [Delays], felt: 
     if share_back(leg, windows, delays, &open).is_some_and(|share| share >= MOST) {
         for at in open {
             let delay = &mut delays[at];
-            (delay.lower, delay.usual, delay.sharp) =
-                (delay.upper, [delay.upper; 2], delay.samples);
+            *delay = Delays {
+                lower: delay.upper,
+                usual: [delay.upper; 2],
+                held: 0,
+                sharp: delay.samples,
+                ..*delay
+            };
         }
     }
 }
@@ -391,9 +398,12 @@ impl Judged<'_> {
         let mut delays: Vec<f64> = halves.map(|us| us as f64 / 1e3).collect();
         let mut at = |q| quantile(&mut delays, q);
         let (p50, p95) = (at(0.5)?, at(0.95)?);
+        let held = stood
+            .iter()
+            .map(|&place| self.delays[place].held as f64 / 1e3);
         let seen: Vec<usize> = self.sampled(0..self.windows.len()).collect();
         let levels = self.on_levels(&seen);
-        let on_levels = stood.iter().filter(|at| levels.contains(at)).count();
+        let on_levels = stood.iter().filter(|place| levels.contains(place)).count();
         Some(Standing {
             windows: runs.iter().map(|run| self.length(run)).sum(),
             span: (
@@ -402,6 +412,7 @@ impl Judged<'_> {
             ),
             p50_ms: p50,
             p95_ms: p95,
+            held_ms: quantile(&mut held.collect::<Vec<f64>>(), 0.5)?,
             low_before: low.partition_point(|&place| place < stood[0]) as u32,
             level_share: on_levels as f64 / stood.len() as f64,
             step_share: self.step_share(low, runs, stood),

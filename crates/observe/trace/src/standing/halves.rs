@@ -193,6 +193,7 @@ mod tests {
                 upper: i64::from(window.cells.down.upper) - 20_000,
                 lower: 0,
                 usual: [0; 2],
+                held: 0,
                 samples: 1,
                 sharp: 1,
             })

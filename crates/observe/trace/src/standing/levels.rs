@@ -91,6 +91,7 @@ mod tests {
                     upper,
                     lower: upper,
                     usual: [upper; 2],
+                    held: 0,
                     samples: 1,
                     sharp: 0,
                 }

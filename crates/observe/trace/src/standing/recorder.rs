@@ -423,6 +423,7 @@ impl Recorder {
                 upper: i64::from(cell.upper) - floor,
                 lower: cell.lower.map_or(0, |lower| i64::from(lower) - floor),
                 usual: cell.usual().map(|us| us - floor),
+                held: cell.held(),
                 samples: cell.samples,
                 sharp: cell.sharp,
             }

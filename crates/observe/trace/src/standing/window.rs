@@ -76,6 +76,12 @@ impl Cell {
         [one, known[1].unwrap_or(one)]
     }
 
+    /// What the host may have held back of those, at most.
+    pub(super) fn held(&self) -> i64 {
+        let known = self.halves.iter().filter(|told| told.trip_us < u32::MAX);
+        known.map(|told| i64::from(told.held_us)).max().unwrap_or(0)
+    }
+
     /// A round trip of which the host may have held back `held`, in the first or in the second half of the window.
     #[inline]
     pub(super) fn add(
