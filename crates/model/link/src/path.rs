@@ -1,5 +1,6 @@
 //! A row of elements, one way from end to end.
 
+use crate::element::pipe::Pipe;
 use crate::radio::rrc;
 use crate::registry::{AnyElement, Config};
 use crate::seam::{Element, Output, Place};
@@ -19,9 +20,31 @@ pub struct Path {
 }
 
 impl Path {
-    /// The path as of `start`; generators fork from `rng`, one for each element.
+    /// The path as of `start`; generators fork from `rng`, one for each element. A bottleneck and the delay behind it become one
+    /// element where that does the same.
     pub fn build(configs: &[Config], start: Time, rng: &mut Rng) -> Path {
-        Path::of(configs.iter().map(|c| c.build(start, rng)).collect())
+        let mut elements = Vec::with_capacity(configs.len());
+        let mut rest = configs.iter().peekable();
+        while let Some(config) = rest.next() {
+            let behind = match rest.peek() {
+                Some(Config::Delay(behind)) => Some(behind.delay),
+                _ => None,
+            };
+            let pipe = match config {
+                Config::Bottleneck(params) => {
+                    Pipe::build(params, behind.unwrap_or(Delta::ZERO), rng)
+                }
+                _ => None,
+            };
+            if pipe.is_some() && behind.is_some() {
+                rest.next();
+            }
+            elements.push(match pipe {
+                Some(pipe) => AnyElement::Pipe(Box::new(pipe)),
+                None => config.build(start, rng),
+            });
+        }
+        Path::of(elements)
     }
 
     pub fn of(elements: Vec<AnyElement>) -> Path {
@@ -73,15 +96,13 @@ impl Path {
     /// Has the first bottleneck ask for the next packet ([`Output::next`]) when it has sent one and none waits. The path is then to be
     /// advanced whenever that may be.
     pub fn feed(&mut self) {
-        let mut bottlenecks = self
-            .elements
-            .iter_mut()
-            .filter_map(|element| match element {
-                AnyElement::Bottleneck(one) => Some(one),
-                _ => None,
-            });
-        if let Some(first) = bottlenecks.next() {
-            first.feed();
+        for element in &mut self.elements {
+            match element {
+                AnyElement::Bottleneck(first) => first.feed(),
+                AnyElement::Pipe(first) => first.feed(),
+                _ => continue,
+            }
+            break;
         }
         self.latency_behind = latency_behind(&self.elements);
     }
@@ -127,12 +148,18 @@ fn latency_behind(elements: &[AnyElement]) -> Vec<Delta> {
 impl Element for Path {
     #[inline]
     fn accept(&mut self, now: Time, packet: Packet, out: &mut impl Output) {
-        let rest = &mut self.elements;
-        Feed { rest, out }.deliver(now, packet);
+        match &mut self.elements[..] {
+            // Most paths; as below, but without a chain of outputs.
+            [AnyElement::Pipe(only)] => only.accept(now, packet, out),
+            rest => Feed { rest, out }.deliver(now, packet),
+        }
     }
 
     #[inline]
     fn next_at(&self) -> Option<Time> {
+        if let [AnyElement::Pipe(only)] = &self.elements[..] {
+            return only.next_at();
+        }
         self.elements
             .iter()
             .zip(&self.latency_behind)
@@ -143,6 +170,9 @@ impl Element for Path {
     #[inline]
     fn advance(&mut self, now: Time, out: &mut impl Output) {
         let mut rest = &mut self.elements[..];
+        if let [AnyElement::Pipe(only)] = rest {
+            return only.advance(now, out);
+        }
         while let Some((first, behind)) = rest.split_first_mut() {
             first.advance(now, &mut Feed { rest: behind, out });
             rest = behind;

@@ -20,30 +20,8 @@ impl AnyElement {
     }
 }
 
-macro_rules! elements {
-    ($($name:literal => $variant:ident($params:ty, $type:ty),)*) => {
-        /// Names as in scenarios and on the command line.
-        pub const NAMES: &[&str] = &[$($name,)*];
-
-        /// Which element, with what parameters.
-        #[derive(Clone, Debug, PartialEq)]
-        pub enum Config { $($variant($params),)* }
-
-        impl Config {
-            pub fn name(&self) -> &'static str {
-                match self { $(Config::$variant(_) => $name,)* }
-            }
-
-            /// The element as of `start`; what is random in it forks its generator from `rng`.
-            pub fn build(&self, start: Time, rng: &mut Rng) -> AnyElement {
-                match self {
-                    $(Config::$variant(params) => {
-                        AnyElement::$variant(Box::new(<$type>::build(params, start, rng)))
-                    })*
-                }
-            }
-        }
-
+macro_rules! any_element {
+    ($($variant:ident($type:ty),)*) => {
         /// Any element, without a table of functions: hot loops stay monomorphic.
         pub enum AnyElement { $($variant(Box<$type>),)* }
 
@@ -83,6 +61,38 @@ macro_rules! elements {
             fn each_layer(&self, tell: &mut dyn FnMut(Place, Backlog)) {
                 match self { $(AnyElement::$variant(one) => one.each_layer(tell),)* }
             }
+        }
+    };
+}
+
+macro_rules! elements {
+    ($($name:literal => $variant:ident($params:ty, $type:ty),)*) => {
+        /// Names as in scenarios and on the command line.
+        pub const NAMES: &[&str] = &[$($name,)*];
+
+        /// Which element, with what parameters.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Config { $($variant($params),)* }
+
+        impl Config {
+            pub fn name(&self) -> &'static str {
+                match self { $(Config::$variant(_) => $name,)* }
+            }
+
+            /// The element as of `start`; what is random in it forks its generator from `rng`.
+            pub fn build(&self, start: Time, rng: &mut Rng) -> AnyElement {
+                match self {
+                    $(Config::$variant(params) => {
+                        AnyElement::$variant(Box::new(<$type>::build(params, start, rng)))
+                    })*
+                }
+            }
+        }
+
+        any_element! {
+            $($variant($type),)*
+            // What a path makes of a bottleneck and a delay.
+            Pipe(element::pipe::Pipe),
         }
     };
 }

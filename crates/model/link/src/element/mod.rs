@@ -8,6 +8,7 @@ pub mod jitter;
 pub mod loss;
 pub mod outage;
 pub mod per_client;
+pub mod pipe;
 mod ring;
 mod sorted;
 

@@ -30,6 +30,23 @@ impl Default for Params {
     }
 }
 
+impl Params {
+    /// Whether a packet of `len` has room beside so many packets and bytes.
+    #[inline]
+    pub fn has_room(&self, packets: usize, bytes: Bytes, len: Bytes) -> bool {
+        let in_packets = self
+            .limit_packets
+            .is_none_or(|limit| packets < limit as usize);
+        in_packets && self.limit_bytes.is_none_or(|limit| bytes + len <= limit)
+    }
+
+    /// Whether nothing can wait.
+    #[inline]
+    pub fn is_roomless(&self) -> bool {
+        self.limit_packets == Some(0) || self.limit_bytes == Some(Bytes::ZERO)
+    }
+}
+
 impl<S: LinkSettings> Read<S> for Params {
     fn read(settings: &mut S) -> Result<Params, S::Error> {
         Ok(match settings.maybe_limit("limit")? {
@@ -62,27 +79,16 @@ impl DropTail {
             bytes: Bytes::ZERO,
         }
     }
-
-    fn has_room(&self, packet: &Packet) -> bool {
-        let in_packets = self
-            .params
-            .limit_packets
-            .is_none_or(|limit| self.packets.len() < limit as usize);
-        let in_bytes = self
-            .params
-            .limit_bytes
-            .is_none_or(|limit| self.bytes + packet.len.bytes() <= limit);
-        in_packets && in_bytes
-    }
 }
 
 impl Queue for DropTail {
     fn enqueue(&mut self, now: Time, mut packet: Packet, cx: &mut Context<'_>) {
-        if !self.has_room(&packet) {
+        let len = packet.len.bytes();
+        if !self.params.has_room(self.packets.len(), self.bytes, len) {
             return cx.dropped(now, packet, Reason::Overflow);
         }
         packet.enqueued = now;
-        self.bytes += packet.len.bytes();
+        self.bytes += len;
         self.packets.push_back(packet);
     }
 
@@ -100,7 +106,7 @@ impl Queue for DropTail {
     }
 
     fn is_roomless(&self) -> bool {
-        self.params.limit_packets == Some(0) || self.params.limit_bytes == Some(Bytes::ZERO)
+        self.params.is_roomless()
     }
 }
 

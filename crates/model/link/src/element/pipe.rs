@@ -1,0 +1,326 @@
+//! A drop-tail queue in front of a constant rate, and the delay behind it: the times of a packet are known when it arrives.
+
+use crate::bottleneck;
+use crate::seam::{Element, Output, Place};
+use crate::service::constant::Constant;
+use crate::service::{self, Service};
+use fastrand::Rng;
+use std::collections::VecDeque;
+use unbloat_qdisc::discipline::droptail;
+use unbloat_qdisc::{Backlog, Event, Packet, Reason};
+use unbloat_units::{Bytes, Delta, Framing, Rate, Time};
+
+/// The same as a [`crate::Bottleneck`] and a [`super::delay::Delay`], to the last call of an output, at a third of what they cost.
+#[derive(Debug)]
+pub struct Pipe {
+    queue: droptail::Params,
+    service: Constant,
+    framing: Framing,
+    delay: Delta,
+    /// What waits, what is being sent and what is under way, in the order of arrival.
+    packets: VecDeque<Passing>,
+    /// So many of them, the first ones, have left the link. The next one is being sent.
+    sent: usize,
+    bytes: Bytes,
+    waiting_bytes: Bytes,
+    is_fed: bool,
+}
+
+#[derive(Debug)]
+struct Passing {
+    /// When its last byte leaves the link.
+    sent: Time,
+    packet: Packet,
+}
+
+impl Pipe {
+    /// Of a bottleneck and the delay behind it, if that is all that they are.
+    pub(crate) fn build(params: &bottleneck::Params, delay: Delta, rng: &mut Rng) -> Option<Pipe> {
+        let unbloat_qdisc::Config::DropTail(queue) = &params.queue else {
+            return None;
+        };
+        let service::Config::Constant(service) = &params.service else {
+            return None;
+        };
+        if service.rate == Rate::ZERO {
+            return None;
+        }
+        // That of the bottleneck, of which a drop-tail queue makes no use.
+        let _ = rng.fork();
+        Some(Pipe {
+            queue: *queue,
+            service: Constant::new(*service),
+            framing: params.framing,
+            delay: delay.max(Delta::ZERO),
+            packets: VecDeque::new(),
+            sent: 0,
+            bytes: Bytes::ZERO,
+            waiting_bytes: Bytes::ZERO,
+            is_fed: false,
+        })
+    }
+
+    /// As [`crate::Path::feed`] has it.
+    pub(crate) fn feed(&mut self) {
+        self.is_fed = true;
+    }
+
+    fn is_idle(&self) -> bool {
+        self.sent == self.packets.len()
+    }
+
+    fn waiting(&self) -> usize {
+        (self.packets.len() - self.sent).saturating_sub(1)
+    }
+
+    #[inline]
+    fn has_room(&self, packet: &Packet) -> bool {
+        let (waiting, bytes) = (self.waiting(), self.waiting_bytes);
+        self.queue.has_room(waiting, bytes, packet.len.bytes())
+    }
+
+    /// Appends a packet that arrives at `now` and is sent from `begin` on.
+    #[inline]
+    fn push(&mut self, now: Time, begin: Time, mut packet: Packet) {
+        packet.enqueued = now;
+        let len = packet.len.bytes();
+        self.bytes += len;
+        self.waiting_bytes += len;
+        let wire_bytes = self.framing.wire_bytes(packet.len.as_u32());
+        let sent = self.service.finish(begin, wire_bytes);
+        self.packets.push_back(Passing { sent, packet });
+    }
+
+    /// Begins to send the next packet, if there is one.
+    #[inline]
+    fn begin(&mut self, now: Time, out: &mut impl Output) {
+        if let Some(Passing { packet, .. }) = self.packets.get(self.sent) {
+            self.waiting_bytes = self.waiting_bytes - packet.len.bytes();
+            out.waited(now, Place::Queue, packet, now - packet.enqueued);
+        }
+    }
+
+    /// Brings the queue and the link up to date, and what is behind up to the last time that a packet came there.
+    #[inline]
+    fn settle(&mut self, now: Time, out: &mut impl Output) {
+        while let Some(passing) = self.packets.get(self.sent)
+            && passing.sent <= now
+        {
+            let at = passing.sent;
+            self.sent += 1;
+            self.deliver_due(at, out);
+            if self.is_fed && self.is_idle() {
+                self.refill(at, out);
+            }
+            self.begin(at, out);
+        }
+    }
+
+    fn refill(&mut self, now: Time, out: &mut impl Output) {
+        match out.next(now) {
+            Some(packet) if self.has_room(&packet) => self.push(now, now, packet),
+            Some(packet) => out.event(now, dropped(packet)),
+            None => {}
+        }
+    }
+
+    #[inline]
+    fn deliver_due(&mut self, now: Time, out: &mut impl Output) {
+        while self.sent > 0
+            && let Some(Passing { sent, packet }) = self.packets.front()
+            && *sent + self.delay <= now
+        {
+            let (at, packet) = (*sent + self.delay, *packet);
+            self.packets.pop_front();
+            self.sent -= 1;
+            self.bytes = self.bytes - packet.len.bytes();
+            out.deliver(at, packet);
+        }
+    }
+}
+
+fn dropped(packet: Packet) -> Event {
+    let reason = Reason::Overflow;
+    Event::Dropped { packet, reason }
+}
+
+impl Element for Pipe {
+    #[inline]
+    fn accept(&mut self, now: Time, packet: Packet, out: &mut impl Output) {
+        self.settle(now, out);
+        let is_idle = self.is_idle();
+        let passes = is_idle && self.queue.is_roomless();
+        if !passes && !self.has_room(&packet) {
+            return out.event(now, dropped(packet));
+        }
+        match self.packets.back() {
+            Some(last) if !is_idle => self.push(now, last.sent, packet),
+            _ => {
+                let begin = self.service.ready(now, false);
+                self.push(now, begin, packet);
+                self.begin(now, out);
+            }
+        }
+    }
+
+    #[inline]
+    fn next_at(&self) -> Option<Time> {
+        let leaves = self.packets.front()?.sent + self.delay;
+        let sent = self.packets.get(self.sent).filter(|_| self.is_fed);
+        let next = sent.map_or(leaves, |passing| passing.sent.min(leaves));
+        (next < Time::MAX).then_some(next)
+    }
+
+    #[inline]
+    fn advance(&mut self, now: Time, out: &mut impl Output) {
+        self.settle(now, out);
+        self.deliver_due(now, out);
+    }
+
+    #[inline]
+    fn coming(&self, after: usize) -> Option<&Packet> {
+        self.packets.get(after).map(|passing| &passing.packet)
+    }
+
+    fn latency(&self) -> Delta {
+        self.delay
+    }
+
+    fn is_watched(&self) -> bool {
+        self.is_fed
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog {
+            packets: self.packets.len() as u32,
+            bytes: self.bytes,
+        }
+    }
+
+    fn each_layer(&self, tell: &mut dyn FnMut(Place, Backlog)) {
+        let waiting = Backlog {
+            packets: self.waiting() as u32,
+            bytes: self.waiting_bytes,
+        };
+        tell(Place::Queue, waiting);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::{delay, loss};
+    use crate::service::constant;
+    use crate::testing::packet;
+    use crate::{AnyElement, BottleneckParams, Config, Path};
+    use unbloat_qdisc::Observer;
+
+    /// Writes down each call, and hands over a packet now and then if asked for one.
+    struct Told {
+        calls: Vec<String>,
+        rng: Rng,
+    }
+
+    impl Observer for Told {
+        fn event(&mut self, now: Time, event: Event) {
+            self.calls.push(format!("{now:?} {event:?}"));
+        }
+    }
+
+    impl Output for Told {
+        fn deliver(&mut self, at: Time, packet: Packet) {
+            self.calls.push(format!("{at:?} {packet:?}"));
+        }
+
+        fn waited(&mut self, at: Time, place: Place, packet: &Packet, wait: Delta) {
+            self.calls
+                .push(format!("{at:?} {place:?} {packet:?} {wait:?}"));
+        }
+
+        fn next(&mut self, at: Time) -> Option<Packet> {
+            self.calls.push(format!("{at:?} next"));
+            let has_next = self.rng.bool();
+            has_next.then(|| packet(u32::MAX, self.rng.u32(40..=1_500)))
+        }
+    }
+
+    fn bottleneck(rng: &mut Rng) -> Config {
+        let queue = droptail::Params {
+            limit_packets: rng.bool().then(|| rng.u32(0..12)),
+            limit_bytes: rng.bool().then(|| Bytes::new(rng.u64(0..12_000))),
+        };
+        // From 1 kbit/s to 10 Tbit/s, where several packets leave in one nanosecond.
+        let rate = Rate::bps(10_u64.pow(rng.u32(3..13)) * rng.u64(1..10));
+        Config::Bottleneck(BottleneckParams {
+            queue: unbloat_qdisc::Config::DropTail(queue),
+            service: service::Config::Constant(constant::Params { rate }),
+            framing: [Framing::NONE, Framing::ETHERNET][rng.usize(0..2)],
+        })
+    }
+
+    fn configs(rng: &mut Rng) -> Vec<Config> {
+        let mut configs = Vec::new();
+        for _ in 0..rng.usize(1..3) {
+            configs.push(bottleneck(rng));
+            if rng.bool() {
+                let delay = Delta::ns(rng.i64(-1..4) * rng.i64(0..3_000_000));
+                configs.push(Config::Delay(delay::Params { delay }));
+            }
+            if rng.bool() {
+                configs.push(Config::Loss(loss::Params { loss: 0.1 }));
+            }
+        }
+        configs
+    }
+
+    #[test]
+    fn a_pipe_is_a_bottleneck_and_a_delay_to_the_last_call() {
+        let (mut dropped, mut fed) = (0, 0);
+        for seed in 0..2_000 {
+            let mut rng = Rng::with_seed(seed);
+            let configs = configs(&mut rng);
+            let start = Time::from_ns(0);
+            let [mut draws, mut same_draws] = [1, 1].map(Rng::with_seed);
+            let parts = configs.iter().map(|one| one.build(start, &mut draws));
+            let mut parts = Path::of(parts.collect());
+            let mut pipe = Path::build(&configs, start, &mut same_draws);
+            assert!(matches!(pipe.elements()[0], AnyElement::Pipe(_)));
+            let is_fed = configs.len() < 3 && rng.bool();
+            if is_fed {
+                parts.feed();
+                pipe.feed();
+            }
+            let [mut of_parts, mut of_pipe] = [seed, seed].map(|seed| Told {
+                calls: Vec::new(),
+                rng: Rng::with_seed(seed),
+            });
+            let mut now = start;
+            for handle in 0..100 {
+                // Often at a time at which something is due.
+                now = match parts.next_at() {
+                    Some(next) if rng.bool() && next > now => next,
+                    _ => now + Delta::ns(rng.i64(0..4) * rng.i64(0..1_000_000)),
+                };
+                if rng.bool() {
+                    let packet = packet(handle, rng.u32(40..=1_500));
+                    parts.accept(now, packet, &mut of_parts);
+                    pipe.accept(now, packet, &mut of_pipe);
+                } else {
+                    parts.advance(now, &mut of_parts);
+                    pipe.advance(now, &mut of_pipe);
+                }
+                assert_eq!(of_parts.calls, of_pipe.calls, "{seed} {configs:?}");
+                assert_eq!(parts.next_at(), pipe.next_at(), "{seed} {configs:?}");
+                assert_eq!(parts.backlog(), pipe.backlog(), "{seed} {configs:?}");
+                let [mut layers, mut same_layers] = [Vec::new(), Vec::new()];
+                parts.each_layer(&mut |place, backlog| layers.push((place, backlog)));
+                pipe.each_layer(&mut |place, backlog| same_layers.push((place, backlog)));
+                assert_eq!(layers, same_layers, "{seed} {configs:?}");
+            }
+            assert_eq!(draws.u64(..), same_draws.u64(..));
+            let calls = |word: &str| of_pipe.calls.iter().filter(|c| c.contains(word)).count();
+            (dropped, fed) = (dropped + calls("Overflow"), fed + calls("next"));
+        }
+        assert!(dropped > 1_000 && fed > 1_000, "{dropped} {fed}");
+    }
+}
