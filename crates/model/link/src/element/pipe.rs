@@ -26,10 +26,12 @@ pub struct Pipe {
     is_fed: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Passing {
     /// When its last byte leaves the link.
     sent: Time,
+    /// When it leaves the delay.
+    leaves: Time,
     packet: Packet,
 }
 
@@ -88,7 +90,12 @@ impl Pipe {
         self.waiting_bytes += len;
         let wire_bytes = self.framing.wire_bytes(packet.len.as_u32());
         let sent = self.service.finish(begin, wire_bytes);
-        self.packets.push_back(Passing { sent, packet });
+        let leaves = sent + self.delay;
+        self.packets.push_back(Passing {
+            sent,
+            leaves,
+            packet,
+        });
     }
 
     /// Begins to send the next packet, if there is one.
@@ -126,15 +133,15 @@ impl Pipe {
 
     #[inline]
     fn deliver_due(&mut self, now: Time, out: &mut impl Output) {
-        while self.sent > 0
-            && let Some(Passing { sent, packet }) = self.packets.front()
-            && *sent + self.delay <= now
+        while let Some(first) = self.packets.front()
+            && first.leaves <= now
+            && self.sent > 0
         {
-            let (at, packet) = (*sent + self.delay, *packet);
+            let Passing { leaves, packet, .. } = *first;
             self.packets.pop_front();
             self.sent -= 1;
             self.bytes = self.bytes - packet.len.bytes();
-            out.deliver(at, packet);
+            out.deliver(leaves, packet);
         }
     }
 }
@@ -165,7 +172,7 @@ impl Element for Pipe {
 
     #[inline]
     fn next_at(&self) -> Option<Time> {
-        let leaves = self.packets.front()?.sent + self.delay;
+        let leaves = self.packets.front()?.leaves;
         let sent = self.packets.get(self.sent).filter(|_| self.is_fed);
         let next = sent.map_or(leaves, |passing| passing.sent.min(leaves));
         (next < Time::MAX).then_some(next)

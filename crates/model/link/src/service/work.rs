@@ -14,18 +14,21 @@ pub(crate) fn done(rate: Rate, span: Delta) -> i128 {
 /// `None` if it never will.
 #[inline]
 pub(crate) fn time_for(work: i128, rate: Rate) -> Option<(Delta, i128)> {
-    let bps = i128::from(rate.as_bps());
     if work <= 0 {
         return Some((Delta::ZERO, -work));
     }
-    if bps == 0 {
+    if rate == Rate::ZERO {
         return None;
     }
     // Almost always 64 bits are enough; a division of 128 costs several times as much.
-    let ns = match u64::try_from(work) {
-        Ok(short) => i128::from(short.div_ceil(rate.as_bps())),
-        Err(_) => (work + bps - 1) / bps,
-    };
+    if let Ok(short) = u64::try_from(work) {
+        let ns = short.div_ceil(rate.as_bps());
+        // Less than the rate, so the two products may wrap.
+        let beyond = ns.wrapping_mul(rate.as_bps()).wrapping_sub(short);
+        return Some((Delta::ns(i64::try_from(ns).ok()?), beyond.into()));
+    }
+    let bps = i128::from(rate.as_bps());
+    let ns = (work + bps - 1) / bps;
     Some((Delta::ns(i64::try_from(ns).ok()?), ns * bps - work))
 }
 
