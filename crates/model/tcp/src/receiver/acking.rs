@@ -84,10 +84,14 @@ impl Acking {
         }
     }
 
+    #[inline]
     pub(super) fn timeout(&self) -> Option<Time> {
         let delayed = self.timer.map(|timer| timer.fires_us);
-        let due = [delayed, self.compression_us].into_iter().flatten().min();
-        due.map(|us| Time::from_ns((us as i64 - 1_000_000) * 1_000))
+        let us = match (delayed, self.compression_us) {
+            (Some(delayed), Some(compression)) => delayed.min(compression),
+            (one, other) => one.or(other)?,
+        };
+        Some(Time::from_ns((us as i64 - 1_000_000) * 1_000))
     }
 
     pub(super) fn is_compressing(&self) -> bool {

@@ -292,11 +292,13 @@ impl Receiver {
     }
 
     /// Bytes that have arrived in order and are not read.
+    #[inline]
     pub fn readable(&self) -> u64 {
         self.data.next - self.read
     }
 
     /// Whether an application that waits for data is woken: enough is there, or the window is used up.
+    #[inline]
     pub fn is_worth_reading(&self) -> bool {
         let readable = self.readable();
         let left = self.window.offered(self.data.next);
@@ -305,20 +307,23 @@ impl Receiver {
     }
 
     /// Bytes that have arrived in order so far.
+    #[inline]
     pub fn received(&self) -> u64 {
         self.data.next
     }
 
     /// The next acknowledgement to send, if one is due. To be called until there is none.
+    #[inline]
     pub fn poll_ack(&mut self, now: Time) -> Option<Ack> {
         self.now = now;
-        if let Some(ack) = self.staged.take() {
-            return Some(ack);
+        if self.staged.is_some() {
+            return self.staged.take();
         }
         std::mem::take(&mut self.acking.due).then(|| self.make_ack())
     }
 
     /// When `on_timeout` is to be called; asked again after every other call.
+    #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
         self.acking.timeout()
     }
