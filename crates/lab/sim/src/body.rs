@@ -98,11 +98,3 @@ pub(crate) fn ecn_of(ecn: tcp::Ecn) -> Ecn {
         tcp::Ecn::Ce => Ecn::Ce,
     }
 }
-
-/// The segment as it arrives: marked if the packet was.
-pub(crate) fn arrived(mut segment: Segment, is_marked: bool) -> Segment {
-    if is_marked {
-        segment.ecn = tcp::Ecn::Ce;
-    }
-    segment
-}

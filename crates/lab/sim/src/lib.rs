@@ -10,6 +10,7 @@
 mod agenda;
 mod body;
 mod connection;
+mod due;
 mod prefetch;
 mod reading;
 mod router;

@@ -2,9 +2,9 @@
 
 use crate::agenda::Agenda;
 use crate::body::{Body, ecn_of};
+use crate::due::Due;
 use crate::router::{self, Router};
 use crate::slab::Slab;
-use std::collections::VecDeque;
 use unbloat_experiment::outcome::{FlowLayers, Layer, PathRecord, Route};
 use unbloat_experiment::scenario::{Experiment, Rates};
 use unbloat_link::{Element, Output, Place};
@@ -100,15 +100,20 @@ struct Arrival {
 pub(crate) struct Wire {
     pub now: Time,
     pub agenda: Agenda<Task>,
-    inbox: VecDeque<Arrival>,
-    records: Both<PathRecord>,
     routes: Both<Route>,
     /// For each path the earliest wake-up that is planned.
     armed: Both<Option<Time>>,
-    /// What packets carry, while they are on their way, by their handles.
-    bodies: Slab<Body>,
     /// Packets that wait for their flow's own delay.
     delayed: Slab<Packet>,
+    ends: Ends,
+}
+
+/// What takes what paths give out.
+struct Ends {
+    inbox: Due<Arrival>,
+    records: Both<PathRecord>,
+    /// What packets carry, while they are on their way, by their handles.
+    bodies: Slab<Body>,
     router: Option<Router>,
     follower: Option<Box<Follower>>,
 }
@@ -118,14 +123,16 @@ impl Wire {
         Wire {
             now: Time::from_ns(0),
             agenda: Agenda::default(),
-            inbox: VecDeque::new(),
-            records: Both::of(|_| PathRecord::new(warm_at)),
             routes,
             armed: Both::default(),
-            bodies: Slab::default(),
             delayed: Slab::default(),
-            router: None,
-            follower: None,
+            ends: Ends {
+                inbox: Due::default(),
+                records: Both::of(|_| PathRecord::new(warm_at)),
+                bodies: Slab::default(),
+                router: None,
+                follower: None,
+            },
         }
     }
 
@@ -133,7 +140,7 @@ impl Wire {
     pub(crate) fn follow(&mut self, experiment: &Experiment) {
         let begins = Both::of(|direction| self.begins_with_device(direction));
         let layers = begins.map(|begins| begins.then(|| Box::new(FlowLayers::new(experiment))));
-        self.follower = Some(Box::new(Follower {
+        self.ends.follower = Some(Box::new(Follower {
             flow_of: Vec::new(),
             flows: vec![layers; experiment.flows.len()],
             has_hops: self.routes.as_ref().map(|route| route.hops() > 1),
@@ -142,7 +149,7 @@ impl Wire {
 
     /// What each flow met there.
     pub(crate) fn take_layers(&mut self) -> Vec<Both<Option<Box<FlowLayers>>>> {
-        let follower = self.follower.take();
+        let follower = self.ends.follower.take();
         follower.map_or_else(Vec::new, |follower| follower.flows)
     }
 
@@ -166,8 +173,8 @@ impl Wire {
         if let Body::Data { segment, .. } = &body {
             packet.ecn = ecn_of(segment.ecn);
         }
-        packet.handle = self.bodies.put(body);
-        if let Some(follower) = &mut self.follower {
+        packet.handle = self.ends.bodies.put(body);
+        if let Some(follower) = &mut self.ends.follower {
             follower.follow(packet.handle, labels.flow);
         }
         if labels.extra_delay > Delta::ZERO {
@@ -191,7 +198,7 @@ impl Wire {
     /// A packet that waited for its flow's own delay enters the path.
     pub(crate) fn enter_delayed(&mut self, direction: Direction, place: u32) {
         let packet = self.delayed.take(place);
-        let hop = self.first_hop(self.bodies.get(packet.handle));
+        let hop = self.first_hop(self.ends.bodies.get(packet.handle));
         self.enter(direction, hop, packet);
     }
 
@@ -203,8 +210,8 @@ impl Wire {
     /// A segment has waited in its sender's socket until now.
     #[inline]
     pub(crate) fn waited_in_socket(&mut self, direction: Direction, flow: u32, wait: Delta) {
-        self.records[direction].waited(self.now, Place::Socket, wait);
-        if let Some(follower) = &mut self.follower
+        self.ends.records[direction].waited(self.now, Place::Socket, wait);
+        if let Some(follower) = &mut self.ends.follower
             && let Some(layers) = follower.layers(flow, direction)
         {
             layers.waited(self.now, Place::Socket, Bytes::ZERO, wait);
@@ -214,30 +221,36 @@ impl Wire {
     /// An application has written into its socket.
     #[inline]
     pub(crate) fn wrote(&mut self, direction: Direction, flow: u32, bytes: u64) {
-        if let Some(follower) = &mut self.follower
+        if let Some(follower) = &mut self.ends.follower
             && let Some(layers) = follower.layers(flow, direction)
         {
             layers.passed(self.now, Layer::Socket, Bytes::new(bytes));
         }
     }
 
-    /// What the next packet that has arrived carries, and whether it is marked.
+    /// What the next packet that has arrived carries: a segment is marked if its packet was.
     #[inline]
-    pub(crate) fn receive(&mut self) -> Option<(Body, bool)> {
-        let arrival = self.inbox.pop_front()?;
-        Some((self.bodies.take(arrival.handle), arrival.is_marked))
+    pub(crate) fn receive(&mut self) -> Option<Body> {
+        let arrival = self.ends.inbox.pop()?;
+        let mut body = self.ends.bodies.take(arrival.handle);
+        if arrival.is_marked
+            && let Body::Data { segment, .. } = &mut body
+        {
+            segment.ecn = unbloat_tcp::Ecn::Ce;
+        }
+        Some(body)
     }
 
     /// Puts the one who changes rates where the shapers are.
     pub(crate) fn shape(&mut self, rates: &Rates) {
         let hops_down = self.routes.down.hops();
-        self.router = Some(Router::new(rates, self.now, hops_down));
+        self.ends.router = Some(Router::new(rates, self.now, hops_down));
         self.shape_anew();
     }
 
     /// Rates are thought over, and a probe is sent if it is time. When that is due again.
     pub(crate) fn autorate(&mut self) -> Option<Time> {
-        let router = self.router.as_mut()?;
+        let router = self.ends.router.as_mut()?;
         let (probe, next) = router.act(self.now);
         self.shape_anew();
         if let Some(number) = probe {
@@ -254,7 +267,7 @@ impl Wire {
     /// A probe has come to its reflector, or back.
     pub(crate) fn probed(&mut self, number: u32, sent: Time, turned: Option<Time>) {
         let now = self.now;
-        match (turned, &mut self.router) {
+        match (turned, &mut self.ends.router) {
             (Some(turned), Some(router)) => {
                 router.answered(now, number, sent, turned);
                 self.shape_anew();
@@ -277,40 +290,25 @@ impl Wire {
     }
 
     fn shape_anew(&mut self) {
-        let Some(router) = &mut self.router else {
+        // What a new rate lets out is not told to who set it.
+        let Some(mut router) = self.ends.router.take() else {
             return;
         };
         for (direction, hop, rate) in router.changes() {
-            let mut output = Collect {
-                now: self.now,
-                direction,
-                record: &mut self.records[direction],
-                inbox: &mut self.inbox,
-                bodies: &mut self.bodies,
-                router: &mut None,
-                follower: &mut self.follower,
-            };
+            let mut output = self.ends.of(self.now, direction);
             self.routes[direction].set_rate(hop, self.now, rate, &mut output);
         }
+        self.ends.router = Some(router);
     }
 
     fn enter(&mut self, direction: Direction, hop: usize, packet: Packet) {
-        let record = &mut self.records[direction];
-        record.offered(packet.len.bytes());
-        if let Some(follower) = &mut self.follower
+        self.ends.records[direction].offered(packet.len.bytes());
+        if let Some(follower) = &mut self.ends.follower
             && hop == 0
         {
             follower.entered(self.now, direction, &packet);
         }
-        let mut output = Collect {
-            now: self.now,
-            direction,
-            record,
-            inbox: &mut self.inbox,
-            bodies: &mut self.bodies,
-            router: &mut self.router,
-            follower: &mut self.follower,
-        };
+        let mut output = self.ends.of(self.now, direction);
         self.routes[direction].accept_at(hop, self.now, packet, &mut output);
     }
 
@@ -320,15 +318,7 @@ impl Wire {
             return;
         }
         self.armed[direction] = None;
-        let mut output = Collect {
-            now: self.now,
-            direction,
-            record: &mut self.records[direction],
-            inbox: &mut self.inbox,
-            bodies: &mut self.bodies,
-            router: &mut self.router,
-            follower: &mut self.follower,
-        };
+        let mut output = self.ends.of(self.now, direction);
         self.routes[direction].advance(self.now, &mut output);
     }
 
@@ -355,7 +345,7 @@ impl Wire {
 
     #[inline]
     pub(crate) fn body(&self, packet: &Packet) -> &Body {
-        self.bodies.get(packet.handle)
+        self.ends.bodies.get(packet.handle)
     }
 
     pub(crate) fn route(&self, direction: Direction) -> &Route {
@@ -364,7 +354,7 @@ impl Wire {
 
     /// What each direction was like as a whole, and hop by hop.
     pub(crate) fn into_records(self) -> (Both<PathRecord>, Both<Vec<PathRecord>>) {
-        (self.records, self.routes.map(Route::into_records))
+        (self.ends.records, self.routes.map(Route::into_records))
     }
 
     /// Packets on the paths; those that still wait for their flow's own delay do not count.
@@ -380,22 +370,29 @@ impl Wire {
     }
 }
 
-/// Takes what a path gives out.
+impl Ends {
+    #[inline]
+    fn of(&mut self, now: Time, direction: Direction) -> Collect<'_> {
+        Collect {
+            now,
+            direction,
+            ends: self,
+        }
+    }
+}
+
+/// Takes what the path of one direction gives out.
 struct Collect<'a> {
     now: Time,
     direction: Direction,
-    record: &'a mut PathRecord,
-    inbox: &'a mut VecDeque<Arrival>,
-    bodies: &'a mut Slab<Body>,
-    router: &'a mut Option<Router>,
-    follower: &'a mut Option<Box<Follower>>,
+    ends: &'a mut Ends,
 }
 
 impl Observer for Collect<'_> {
     fn event(&mut self, now: Time, event: Event) {
-        self.record.event(now, &event);
+        self.ends.records[self.direction].event(now, &event);
         if let Event::Dropped { packet, .. } = event {
-            self.bodies.take(packet.handle);
+            self.ends.bodies.take(packet.handle);
         }
     }
 }
@@ -403,13 +400,13 @@ impl Observer for Collect<'_> {
 impl Output for Collect<'_> {
     #[inline]
     fn deliver(&mut self, at: Time, packet: Packet) {
-        self.record.delivered(at, packet.len.bytes());
-        if let Some(router) = self.router
+        self.ends.records[self.direction].delivered(at, packet.len.bytes());
+        if let Some(router) = &mut self.ends.router
             && self.direction == Direction::Down
         {
             router.shaped(self.now, packet.len);
         }
-        self.inbox.push_back(Arrival {
+        self.ends.inbox.push(Arrival {
             handle: packet.handle,
             is_marked: packet.ecn == Ecn::Ce,
         });
@@ -417,8 +414,8 @@ impl Output for Collect<'_> {
 
     #[inline]
     fn waited(&mut self, at: Time, place: Place, packet: &Packet, wait: Delta) {
-        self.record.waited(at, place, wait);
-        if let Some(follower) = self.follower
+        self.ends.records[self.direction].waited(at, place, wait);
+        if let Some(follower) = &mut self.ends.follower
             && !follower.has_hops[self.direction]
         {
             follower.waited(at, self.direction, place, packet, wait);
@@ -427,22 +424,22 @@ impl Output for Collect<'_> {
 
     #[inline]
     fn waited_first(&mut self, at: Time, place: Place, packet: &Packet, wait: Delta) {
-        if let Some(follower) = self.follower {
+        if let Some(follower) = &mut self.ends.follower {
             follower.waited(at, self.direction, place, packet, wait);
         }
     }
 
     #[inline]
     fn came_to(&mut self, at: Time, hop: usize, packet: &Packet) {
-        if let Some(router) = self.router {
-            let body = self.bodies.get(packet.handle);
+        if let Some(router) = &mut self.ends.router {
+            let body = self.ends.bodies.get(packet.handle);
             router.came_to(at, self.direction, hop, packet, body);
         }
     }
 
     #[inline]
     fn ends_before(&mut self, hop: usize, packet: &Packet) -> bool {
-        let body = self.bodies.get(packet.handle);
+        let body = self.ends.bodies.get(packet.handle);
         matches!(body, Body::Limited { until, .. } if *until == hop)
     }
 }

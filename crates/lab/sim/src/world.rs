@@ -1,11 +1,11 @@
 //! The run: one task after the other, in order of time.
 
-use crate::body::{Body, DATAGRAM_HEADER_BYTES, arrived};
+use crate::body::{Body, DATAGRAM_HEADER_BYTES};
 use crate::connection::{Connection, Outcome};
+use crate::due::Due;
 use crate::prefetch::prefetch;
 use crate::wire::{Labels, Task, Wire};
 use fastrand::Rng;
-use std::collections::VecDeque;
 use unbloat_experiment::outcome::{
     FlowOutcome, FlowRecord, LayerSample, Outcomes, Route, Sample, WindowSample,
 };
@@ -62,7 +62,7 @@ struct World<'e> {
     open: Vec<u32>,
     known: u32,
     apps: Vec<App>,
-    happenings: VecDeque<(u32, Happening)>,
+    happenings: Due<(u32, Happening)>,
     samples: Vec<Sample>,
     layers: Vec<LayerSample>,
     windows: Vec<WindowSample>,
@@ -116,7 +116,7 @@ impl<'e> World<'e> {
             open: Vec::new(),
             known: 0,
             apps,
-            happenings: VecDeque::new(),
+            happenings: Due::default(),
             samples: Vec::new(),
             layers: Vec::new(),
             windows: Vec::new(),
@@ -166,7 +166,7 @@ impl<'e> World<'e> {
                 self.with_app(flow, |workload, now, network| workload.start(now, network))
             }
             Task::Stop(flow) => self.stop(flow),
-            Task::Wake { flow, tag } => self.happenings.push_back((flow, Happening::Woke { tag })),
+            Task::Wake { flow, tag } => self.happenings.push((flow, Happening::Woke { tag })),
             Task::Sample => self.sample(),
             Task::Autorate => {
                 if let Some(next) = self.wire.autorate() {
@@ -206,9 +206,9 @@ impl<'e> World<'e> {
     /// Handles what arrived and what it means to workloads, until nothing is left to do now.
     fn settle(&mut self) {
         loop {
-            if let Some((body, is_marked)) = self.wire.receive() {
-                self.arrive(body, is_marked);
-            } else if let Some((flow, happening)) = self.happenings.pop_front() {
+            if let Some(body) = self.wire.receive() {
+                self.arrive(&body);
+            } else if let Some((flow, happening)) = self.happenings.pop() {
                 self.with_app(flow, |workload, now, network| {
                     workload.on_happening(now, happening, network)
                 });
@@ -218,8 +218,8 @@ impl<'e> World<'e> {
         }
     }
 
-    fn arrive(&mut self, body: Body, is_marked: bool) {
-        match body {
+    fn arrive(&mut self, body: &Body) {
+        match *body {
             Body::Syn { conn, sent } => {
                 self.with_conn(conn, |connection, wire, _| connection.on_syn(sent, wire))
             }
@@ -230,7 +230,7 @@ impl<'e> World<'e> {
                 let record = &mut self.apps[connection.flow as usize].record;
                 if let Some(outcome) = connection.on_syn_ack(asked, &mut self.wire, record) {
                     let happening = happening(connection.conn, outcome);
-                    self.happenings.push_back((connection.flow, happening));
+                    self.happenings.push((connection.flow, happening));
                 }
             }
             Body::Opened { conn } => {
@@ -239,7 +239,7 @@ impl<'e> World<'e> {
             Body::Data {
                 conn,
                 direction,
-                segment,
+                ref segment,
             } => {
                 let Some(connection) = slot(&mut self.conns, conn) else {
                     return;
@@ -247,18 +247,17 @@ impl<'e> World<'e> {
                 let (flow, number) = (connection.flow, connection.conn);
                 let record = &mut self.apps[flow as usize].record;
                 let happenings = &mut self.happenings;
-                let segment = arrived(segment, is_marked);
-                connection.on_data(direction, &segment, &mut self.wire, record, |outcome| {
-                    happenings.push_back((flow, happening(number, outcome)));
+                connection.on_data(direction, segment, &mut self.wire, record, |outcome| {
+                    happenings.push((flow, happening(number, outcome)));
                 });
             }
             Body::Ack {
                 conn,
                 direction,
-                ack,
+                ref ack,
             } => {
                 self.with_conn(conn, |connection, wire, record| {
-                    connection.on_ack(direction, &ack, wire, record)
+                    connection.on_ack(direction, ack, wire, record)
                 });
                 self.drop_if_over(conn);
             }
@@ -288,7 +287,7 @@ impl<'e> World<'e> {
             }
             Body::TimeExceeded { flow, number, .. } => {
                 let happening = Happening::Answered { number };
-                self.happenings.push_back((flow, happening));
+                self.happenings.push((flow, happening));
             }
             Body::Datagram {
                 flow,
@@ -302,7 +301,7 @@ impl<'e> World<'e> {
                 let app = &mut self.apps[flow as usize];
                 let payload = Bytes::new(payload.into());
                 app.record.read(now, direction, payload);
-                self.happenings.push_back((
+                self.happenings.push((
                     flow,
                     Happening::Arrived {
                         direction,
@@ -322,7 +321,7 @@ impl<'e> World<'e> {
         let record = &mut self.apps[flow as usize].record;
         let happenings = &mut self.happenings;
         connection.on_reading(direction, &mut self.wire, record, |outcome| {
-            happenings.push_back((flow, happening(number, outcome)));
+            happenings.push((flow, happening(number, outcome)));
         });
     }
 
