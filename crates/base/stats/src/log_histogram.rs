@@ -64,10 +64,9 @@ impl LogHistogram {
 
     #[inline]
     pub fn record(&mut self, value: f64) {
-        if value > SMALLEST
-            && value < LARGEST
+        if value < LARGEST
             && let Form::Buckets(buckets) = &mut self.form
-            && buckets.add_within(value as f32)
+            && buckets.add_within(if value > SMALLEST { value as f32 } else { 0.0 })
         {
             return;
         }
