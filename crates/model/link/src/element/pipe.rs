@@ -115,7 +115,9 @@ impl Pipe {
         {
             let at = passing.sent;
             self.sent += 1;
-            self.deliver_due(at, out);
+            if self.packets[0].leaves <= at {
+                self.deliver_due(at, out);
+            }
             if self.is_fed && self.is_idle() {
                 self.refill(at, out);
             }
@@ -160,21 +162,24 @@ impl Element for Pipe {
         if !passes && !self.has_room(&packet) {
             return out.event(now, dropped(packet));
         }
-        match self.packets.back() {
-            Some(last) if !is_idle => self.push(now, last.sent, packet),
-            _ => {
-                let begin = self.service.ready(now, false);
-                self.push(now, begin, packet);
-                self.begin(now, out);
-            }
+        let begin = match self.packets.back() {
+            Some(last) if !is_idle => last.sent,
+            _ => self.service.ready(now, false),
+        };
+        self.push(now, begin, packet);
+        if is_idle {
+            self.begin(now, out);
         }
     }
 
     #[inline]
     fn next_at(&self) -> Option<Time> {
-        let leaves = self.packets.front()?.leaves;
-        let sent = self.packets.get(self.sent).filter(|_| self.is_fed);
-        let next = sent.map_or(leaves, |passing| passing.sent.min(leaves));
+        let mut next = self.packets.front()?.leaves;
+        if self.is_fed
+            && let Some(passing) = self.packets.get(self.sent)
+        {
+            next = next.min(passing.sent);
+        }
         (next < Time::MAX).then_some(next)
     }
 

@@ -250,9 +250,13 @@ impl Sender {
     }
 
     /// When `on_timeout` is to be called; asked again after every other call.
+    #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
         let timer = self.timer.map(|timer| timer.at());
-        [timer, self.pacing_timeout()].into_iter().flatten().min()
+        match self.pacing_timeout() {
+            Some(pacing) => Some(timer.map_or(pacing, |timer| timer.min(pacing))),
+            None => timer,
+        }
     }
 
     /// Acts on timers that are due.
@@ -276,6 +280,7 @@ impl Sender {
     }
 
     /// Bytes that were written and not yet sent for the first time.
+    #[inline]
     pub fn unsent(&self) -> u64 {
         self.written - self.flow.snd_nxt
     }
@@ -283,6 +288,7 @@ impl Sender {
     /// Bytes that an application may write to a socket now: none until a third of the buffer is free and, with a low-water mark,
     /// less than half of it waits to be sent (Linux `sk_stream_write_space`, `__sk_stream_memory_free`). A write stops exactly
     /// at a limit, where Linux fills the segment that it has begun. `write` takes more, for sources that have no socket.
+    #[inline]
     pub fn writable(&self) -> u64 {
         let Params {
             send_buffer,
@@ -300,6 +306,7 @@ impl Sender {
     }
 
     /// Bytes that were written and are not acknowledged.
+    #[inline]
     pub fn unacknowledged(&self) -> u64 {
         self.written - self.flow.snd_una
     }

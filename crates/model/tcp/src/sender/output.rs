@@ -12,7 +12,10 @@ use crate::segment::{Ecn, Segment};
 
 impl Sender {
     pub(super) fn next_segment(&mut self, observer: &mut dyn Observer) -> Option<Segment> {
-        let segment = self.staged.take().or_else(|| self.resend_or_new(observer));
+        if self.staged.is_some() {
+            return self.staged.take();
+        }
+        let segment = self.resend_or_new(observer);
         if segment.is_none() {
             self.end_burst();
         }
