@@ -504,22 +504,11 @@ impl Connection {
         }
     }
 
+    #[inline]
     fn acknowledge(&mut self, direction: Direction, wire: &mut Wire) {
         let half = &mut self.halves[direction];
         while let Some(ack) = half.receiver.poll_ack(wire.now) {
-            let body = Body::Ack {
-                conn: self.id,
-                direction,
-                ack,
-            };
-            wire.send(
-                opposite(direction),
-                ack.ip_len(),
-                self.id.into(),
-                Some(pure_ack(&ack)),
-                &self.labels,
-                body,
-            );
+            send_ack(self.id, direction, ack, &self.labels, wire);
         }
         if let Some(at) = half.receiver.poll_timeout()
             && half.receiver_armed.is_none_or(|armed| at < armed)
@@ -561,9 +550,20 @@ impl Connection {
     }
 }
 
-pub(crate) fn opposite(direction: Direction) -> Direction {
-    match direction {
-        Direction::Down => Direction::Up,
-        Direction::Up => Direction::Down,
-    }
+#[inline(never)]
+fn send_ack(conn: u32, direction: Direction, ack: Ack, labels: &Labels, wire: &mut Wire) {
+    let (len, pure_ack) = (ack.ip_len(), pure_ack(&ack));
+    let body = Body::Ack {
+        conn,
+        direction,
+        ack,
+    };
+    wire.send(
+        direction.reverse(),
+        len,
+        conn.into(),
+        Some(pure_ack),
+        labels,
+        body,
+    );
 }

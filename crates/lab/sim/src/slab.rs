@@ -34,6 +34,11 @@ impl<T: Copy> Slab<T> {
         &self.places[place as usize]
     }
 
+    #[inline]
+    pub fn get_mut(&mut self, place: u32) -> &mut T {
+        &mut self.places[place as usize]
+    }
+
     /// Takes the value out. Each number is taken once for each time that it was given.
     #[inline]
     pub fn take(&mut self, place: u32) -> T {

@@ -228,17 +228,20 @@ impl Wire {
         }
     }
 
-    /// What the next packet that has arrived carries: a segment is marked if its packet was.
+    /// The next packet that has arrived, by its handle: a segment is marked if its packet is.
     #[inline]
-    pub(crate) fn receive(&mut self) -> Option<Body> {
-        let arrival = self.ends.inbox.pop()?;
-        let mut body = self.ends.bodies.take(arrival.handle);
-        if arrival.is_marked
-            && let Body::Data { segment, .. } = &mut body
-        {
+    pub(crate) fn receive(&mut self) -> Option<u32> {
+        let Arrival { handle, is_marked } = self.ends.inbox.pop()?;
+        if is_marked && let Body::Data { segment, .. } = self.ends.bodies.get_mut(handle) {
             segment.ecn = unbloat_tcp::Ecn::Ce;
         }
-        Some(body)
+        Some(handle)
+    }
+
+    /// What a packet carries that has arrived.
+    #[inline]
+    pub(crate) fn open(&mut self, handle: u32) -> Body {
+        self.ends.bodies.take(handle)
     }
 
     /// Puts the one who changes rates where the shapers are.
@@ -301,6 +304,7 @@ impl Wire {
         self.ends.router = Some(router);
     }
 
+    #[inline]
     fn enter(&mut self, direction: Direction, hop: usize, packet: Packet) {
         self.ends.records[direction].offered(packet.len.bytes());
         if let Some(follower) = &mut self.ends.follower

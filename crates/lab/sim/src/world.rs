@@ -206,7 +206,8 @@ impl<'e> World<'e> {
     /// Handles what arrived and what it means to workloads, until nothing is left to do now.
     fn settle(&mut self) {
         loop {
-            if let Some(body) = self.wire.receive() {
+            if let Some(handle) = self.wire.receive() {
+                let body = self.wire.open(handle);
                 self.arrive(&body);
             } else if let Some((flow, happening)) = self.happenings.pop() {
                 self.with_app(flow, |workload, now, network| {
