@@ -304,7 +304,7 @@ impl Wire {
         self.ends.router = Some(router);
     }
 
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, direction: Direction, hop: usize, packet: Packet) {
         self.ends.records[direction].offered(packet.len.bytes());
         if let Some(follower) = &mut self.ends.follower

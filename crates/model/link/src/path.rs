@@ -149,33 +149,25 @@ impl Element for Path {
     #[inline]
     fn accept(&mut self, now: Time, packet: Packet, out: &mut impl Output) {
         match &mut self.elements[..] {
-            // Most paths; as below, but without a chain of outputs.
+            // Most paths. The same as below, without a chain of outputs.
             [AnyElement::Pipe(only)] => only.accept(now, packet, out),
-            rest => Feed { rest, out }.deliver(now, packet),
+            elements => accept_each(elements, now, packet, out),
         }
     }
 
     #[inline]
     fn next_at(&self) -> Option<Time> {
-        if let [AnyElement::Pipe(only)] = &self.elements[..] {
-            return only.next_at();
+        match &self.elements[..] {
+            [AnyElement::Pipe(only)] => only.next_at(),
+            elements => next_of_each(elements, &self.latency_behind),
         }
-        self.elements
-            .iter()
-            .zip(&self.latency_behind)
-            .filter_map(|(element, behind)| Some(element.next_at()? + *behind))
-            .min()
     }
 
     #[inline]
     fn advance(&mut self, now: Time, out: &mut impl Output) {
-        let mut rest = &mut self.elements[..];
-        if let [AnyElement::Pipe(only)] = rest {
-            return only.advance(now, out);
-        }
-        while let Some((first, behind)) = rest.split_first_mut() {
-            first.advance(now, &mut Feed { rest: behind, out });
-            rest = behind;
+        match &mut self.elements[..] {
+            [AnyElement::Pipe(only)] => only.advance(now, out),
+            elements => advance_each(elements, now, out),
         }
     }
 
@@ -204,6 +196,26 @@ impl Element for Path {
 
     fn each_layer(&self, tell: &mut dyn FnMut(Place, Backlog)) {
         self.elements.iter().for_each(|one| one.each_layer(tell));
+    }
+}
+
+#[inline(never)]
+fn accept_each(rest: &mut [AnyElement], now: Time, packet: Packet, out: &mut impl Output) {
+    Feed { rest, out }.deliver(now, packet);
+}
+
+#[inline(never)]
+fn next_of_each(elements: &[AnyElement], latency_behind: &[Delta]) -> Option<Time> {
+    let elements = elements.iter().zip(latency_behind);
+    let times = elements.filter_map(|(element, behind)| Some(element.next_at()? + *behind));
+    times.min()
+}
+
+#[inline(never)]
+fn advance_each(mut rest: &mut [AnyElement], now: Time, out: &mut impl Output) {
+    while let Some((first, behind)) = rest.split_first_mut() {
+        first.advance(now, &mut Feed { rest: behind, out });
+        rest = behind;
     }
 }
 

@@ -80,6 +80,7 @@ impl Route {
     }
 
     /// Lets a packet enter in front of a hop, from 0: it comes from the router there.
+    #[inline]
     pub fn accept_at(&mut self, hop: usize, now: Time, packet: Packet, out: &mut impl Output) {
         match &mut self.parts {
             Some(parts) if hop > 0 => {

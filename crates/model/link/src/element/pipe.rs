@@ -82,7 +82,7 @@ impl Pipe {
     }
 
     /// Appends a packet that arrives at `now` and is sent from `begin` on.
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, now: Time, begin: Time, mut packet: Packet) {
         packet.enqueued = now;
         let len = packet.len.bytes();
@@ -116,7 +116,7 @@ impl Pipe {
             let at = passing.sent;
             self.sent += 1;
             if self.packets[0].leaves <= at {
-                self.deliver_due(at, out);
+                self.deliver_late(at, out);
             }
             if self.is_fed && self.is_idle() {
                 self.refill(at, out);
@@ -133,7 +133,13 @@ impl Pipe {
         }
     }
 
-    #[inline]
+    /// Of a driver that comes late, or whose packets come and leave at one time.
+    #[inline(never)]
+    fn deliver_late(&mut self, now: Time, out: &mut impl Output) {
+        self.deliver_due(now, out);
+    }
+
+    #[inline(always)]
     fn deliver_due(&mut self, now: Time, out: &mut impl Output) {
         while let Some(first) = self.packets.front()
             && first.leaves <= now
