@@ -20,7 +20,8 @@ struct Entry<T> {
 impl<T> Entry<T> {
     #[inline]
     fn precedes(&self, other: &Entry<T>) -> bool {
-        (self.at, self.order) < (other.at, other.order)
+        let key = |entry: &Entry<T>| i128::from(entry.at.as_ns()) << 64 | i128::from(entry.order);
+        key(self) < key(other)
     }
 }
 

@@ -504,7 +504,7 @@ impl Connection {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn acknowledge(&mut self, direction: Direction, wire: &mut Wire) {
         let half = &mut self.halves[direction];
         while let Some(ack) = half.receiver.poll_ack(wire.now) {

@@ -21,6 +21,10 @@ pub struct Pipe {
     packets: VecDeque<Passing>,
     /// So many of them, the first ones, have left the link. The next one is being sent.
     sent: usize,
+    /// Until then.
+    next_sent: Time,
+    /// When the last one has left the link.
+    all_sent: Time,
     bytes: Bytes,
     waiting_bytes: Bytes,
     is_fed: bool,
@@ -56,6 +60,8 @@ impl Pipe {
             delay: delay.max(Delta::ZERO),
             packets: VecDeque::new(),
             sent: 0,
+            next_sent: Time::MAX,
+            all_sent: Time::MAX,
             bytes: Bytes::ZERO,
             waiting_bytes: Bytes::ZERO,
             is_fed: false,
@@ -90,6 +96,7 @@ impl Pipe {
         self.waiting_bytes += len;
         let wire_bytes = self.framing.wire_bytes(packet.len.as_u32());
         let sent = self.service.finish(begin, wire_bytes);
+        self.all_sent = sent;
         let leaves = sent + self.delay;
         self.packets.push_back(Passing {
             sent,
@@ -99,21 +106,21 @@ impl Pipe {
     }
 
     /// Begins to send the next packet, if there is one.
-    #[inline]
+    #[inline(always)]
     fn begin(&mut self, now: Time, out: &mut impl Output) {
-        if let Some(Passing { packet, .. }) = self.packets.get(self.sent) {
+        self.next_sent = Time::MAX;
+        if let Some(Passing { sent, packet, .. }) = self.packets.get(self.sent) {
+            self.next_sent = *sent;
             self.waiting_bytes = self.waiting_bytes - packet.len.bytes();
             out.waited(now, Place::Queue, packet, now - packet.enqueued);
         }
     }
 
     /// Brings the queue and the link up to date, and what is behind up to the last time that a packet came there.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, now: Time, out: &mut impl Output) {
-        while let Some(passing) = self.packets.get(self.sent)
-            && passing.sent <= now
-        {
-            let at = passing.sent;
+        while self.next_sent <= now && !self.is_idle() {
+            let at = self.next_sent;
             self.sent += 1;
             if self.packets[0].leaves <= at {
                 self.deliver_late(at, out);
@@ -168,9 +175,9 @@ impl Element for Pipe {
         if !passes && !self.has_room(&packet) {
             return out.event(now, dropped(packet));
         }
-        let begin = match self.packets.back() {
-            Some(last) if !is_idle => last.sent,
-            _ => self.service.ready(now, false),
+        let begin = match is_idle {
+            true => self.service.ready(now, false),
+            false => self.all_sent,
         };
         self.push(now, begin, packet);
         if is_idle {
@@ -181,10 +188,8 @@ impl Element for Pipe {
     #[inline]
     fn next_at(&self) -> Option<Time> {
         let mut next = self.packets.front()?.leaves;
-        if self.is_fed
-            && let Some(passing) = self.packets.get(self.sent)
-        {
-            next = next.min(passing.sent);
+        if self.is_fed {
+            next = next.min(self.next_sent);
         }
         (next < Time::MAX).then_some(next)
     }

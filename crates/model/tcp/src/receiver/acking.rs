@@ -6,7 +6,7 @@
 //! trouble, are acknowledged one by one ("quick ACKs"); the delay is at least 40 ms and follows the
 //! spacing of segments; ACKs that only add to SACK blocks are held back for 5 % of a round trip.
 
-use super::{Receiver, clock_us};
+use super::Receiver;
 use crate::segment::Segment;
 use crate::ticks::{expiry_us, tick_us};
 use unbloat_units::{Delta, Time};
@@ -151,7 +151,7 @@ impl Receiver {
 
     /// Adapts the delay to the spacing of segments.
     pub(super) fn pace_acks(&mut self) {
-        let now = tick_us(clock_us(self.now), self.params.hz);
+        let now = tick_us(self.now_us, self.params.hz);
         let gap = now - self.acking.last_arrival_us;
         let timeout = self.acking.own_timeout_us();
         let delay = self.acking.delay_us;
@@ -190,7 +190,7 @@ impl Receiver {
     }
 
     fn delay_ack(&mut self) {
-        let (now, hz) = (clock_us(self.now), self.params.hz);
+        let (now, hz) = (self.now_us, self.params.hz);
         let mut delay = self.acking.delay_us;
         if delay > MIN_DELAY_US {
             let longest = if self.acking.pushed {
@@ -238,12 +238,12 @@ impl Receiver {
             rtt = rtt.min(self.acking.handshake_us);
         }
         let delay = (rtt / 20).min(COMPRESSION_US) + COMPRESSION_SLACK_US;
-        let due = clock_us(self.now) + delay;
+        let due = self.now_us + delay;
         self.acking.compression_us.get_or_insert(due);
     }
 
     pub(super) fn expire_ack_timers(&mut self) {
-        let now = clock_us(self.now);
+        let now = self.now_us;
         if self.acking.compression_us.is_some_and(|due| due <= now) {
             self.acking.due = true;
         }

@@ -92,7 +92,9 @@ pub struct Stats {
 pub struct Receiver {
     params: Params,
     rule: AnyRule,
+    /// Time of the current call.
     now: Time,
+    now_us: u64,
     data: Reassembly,
     packets: packets::Packets,
     /// Bytes that the application has read.
@@ -126,6 +128,7 @@ impl Receiver {
             acking: acking::Acking::default(),
             params,
             now,
+            now_us: clock_us(now),
             data: Reassembly::default(),
             packets: packets::Packets::default(),
             read: 0,
@@ -150,7 +153,7 @@ impl Receiver {
 
     /// Takes in a segment. To be followed by `poll_ack`, then maybe `read`.
     pub fn on_segment(&mut self, now: Time, segment: &Segment) {
-        self.now = now;
+        self.enter(now);
         self.stats.segments_received += 1;
         self.stats.bytes_received += u64::from(segment.len);
         if !self.is_acceptable(segment) {
@@ -159,6 +162,15 @@ impl Receiver {
             self.accept(segment);
         }
         self.decide_to_ack();
+    }
+
+    /// Several calls come at one time.
+    #[inline]
+    fn enter(&mut self, now: Time) {
+        if now != self.now {
+            self.now = now;
+            self.now_us = clock_us(now);
+        }
     }
 
     /// Before anything of a segment counts: its timestamp, then its place.
@@ -274,7 +286,7 @@ impl Receiver {
 
     /// Reads up to `bytes` of what has arrived in order; returns how many.
     pub fn read(&mut self, now: Time, bytes: u64) -> u64 {
-        self.now = now;
+        self.enter(now);
         let bytes = bytes.min(self.readable());
         if bytes > 0 {
             self.read_packets(self.read + bytes);
@@ -315,11 +327,14 @@ impl Receiver {
     /// The next acknowledgement to send, if one is due. To be called until there is none.
     #[inline]
     pub fn poll_ack(&mut self, now: Time) -> Option<Ack> {
-        self.now = now;
         if self.staged.is_some() {
             return self.staged.take();
         }
-        std::mem::take(&mut self.acking.due).then(|| self.make_ack())
+        if !self.acking.due {
+            return None;
+        }
+        self.enter(now);
+        Some(self.make_ack())
     }
 
     /// When `on_timeout` is to be called; asked again after every other call.
@@ -330,7 +345,7 @@ impl Receiver {
 
     /// Sends an acknowledgement whose delay is over.
     pub fn on_timeout(&mut self, now: Time) {
-        self.now = now;
+        self.enter(now);
         self.expire_ack_timers();
     }
 
@@ -340,7 +355,7 @@ impl Receiver {
 
     fn view(&self) -> View {
         View {
-            now_us: clock_us(self.now),
+            now_us: self.now_us,
             mss: self.params.mss,
             rtt_us8: self.rtt.smoothed_us8(),
             rtt_us: None,

@@ -5,7 +5,7 @@
 //! `tcp_rcv_rtt_measure` (without: the time in which a window of data arrives; only the least
 //! counts, because it is too long whenever the window does not limit).
 
-use super::{Receiver, clock_us};
+use super::Receiver;
 use crate::segment::{Segment, Timestamps};
 use unbloat_units::Seq;
 
@@ -43,7 +43,7 @@ impl Rtt {
 impl Receiver {
     /// By the time that a window of data takes.
     pub(super) fn measure_round(&mut self) -> Option<u32> {
-        let now = clock_us(self.now);
+        let now = self.now_us;
         let rtt = &mut self.rtt;
         let mut sample = None;
         if rtt.round_start_us != 0 {

@@ -324,8 +324,10 @@ impl Sender {
     }
 
     fn enter(&mut self, now: Time) {
-        self.now = now;
-        self.flow.now_us = clock_us(now);
+        if now != self.now {
+            self.now = now;
+            self.flow.now_us = clock_us(now);
+        }
     }
 
     fn timestamps(&self) -> Option<Timestamps> {
