@@ -173,7 +173,10 @@ impl Element for Path {
 
     #[inline]
     fn coming(&self, after: usize) -> Option<&Packet> {
-        self.elements.last()?.coming(after)
+        match &self.elements[..] {
+            [AnyElement::Pipe(only)] => only.coming(after),
+            elements => elements.last()?.coming(after),
+        }
     }
 
     fn latency(&self) -> Delta {
