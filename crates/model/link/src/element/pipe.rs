@@ -10,7 +10,7 @@ use unbloat_qdisc::discipline::droptail;
 use unbloat_qdisc::{Backlog, Event, Packet, Reason};
 use unbloat_units::{Bytes, Delta, Framing, Rate, Time};
 
-/// The same as a [`crate::Bottleneck`] and a [`super::delay::Delay`], to the last call of an output, at a third of what they cost.
+/// The same as a [`crate::Bottleneck`] and a [`super::delay::Delay`], to the last call of an output, at less than half of what they cost.
 #[derive(Debug)]
 pub struct Pipe {
     queue: droptail::Params,
