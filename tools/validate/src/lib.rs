@@ -14,7 +14,6 @@ mod analysed;
 mod bed;
 mod clock;
 mod error;
-pub mod lte;
 mod make;
 mod packets;
 pub mod quantity;

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use unbloat_units::Delta;
 use unbloat_validate::{
-    BEDS, Bed, BedParams, QUANTITIES, Score, Tools, ValidateError, document, lte, make, sender,
-    table,
+    BEDS, Bed, BedParams, QUANTITIES, Score, Tools, ValidateError, document, make, sender, table,
 };
 
 /// A bed to score.
@@ -64,8 +63,6 @@ enum Action {
     /// Make one bed and leave its captures and its record in a folder
     #[command(after_help = beds())]
     Bed(BedArgs),
-    /// Generate traces of an LTE core, analyse them, and compare with the study of 2013 and the truth (needs no root)
-    Lte(LteArgs),
     /// Log what the kernel of this network namespace does into a folder with the compiled programs; `bed` starts it
     #[command(hide = true)]
     Sender { folder: PathBuf },
@@ -89,26 +86,6 @@ struct ScoreArgs {
     /// Where to write the report [none: only the table is printed]
     #[arg(long)]
     doc: Option<PathBuf>,
-}
-
-#[derive(clap::Args)]
-struct LteArgs {
-    /// Users of each trace; thousands take minutes
-    #[arg(long, default_value_t = 300)]
-    users: u32,
-    /// Traces, with seeds from 1
-    #[arg(long, default_value_t = 5)]
-    seeds: u64,
-    /// Threads to simulate and to analyse on; the result does not depend on it
-    #[arg(long, default_value_t = 1)]
-    threads: u32,
-    /// Where to write the report
-    #[arg(long)]
-    doc: Option<PathBuf>,
-    /// Only write the trace of seed 1 to this file, as the monitor saw it (pcap, compressed if it ends in .zst), and what happened
-    /// to each flow to FILE.truth.csv
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["seeds", "doc"])]
-    capture: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]
@@ -144,7 +121,6 @@ fn main() -> ExitCode {
 fn run(action: &Action) -> Result<bool, ValidateError> {
     match action {
         Action::Score(args) => return score(args),
-        Action::Lte(args) => return lte_chain(args),
         Action::Bed(args) => bed(args)?,
         Action::Sender { folder } => sender::log(folder)?,
     }
@@ -163,33 +139,6 @@ fn bed(args: &BedArgs) -> Result<(), ValidateError> {
     println!("{report:#?}");
     println!("written to {}", args.out.display());
     Ok(())
-}
-
-/// Whether every bound was kept.
-fn lte_chain(args: &LteArgs) -> Result<bool, ValidateError> {
-    if let Some(path) = &args.capture {
-        let truth = lte::capture::capture(args.users, 1, args.threads, path)?;
-        println!("capture  {}\ntruth    {}", path.display(), truth.display());
-        return Ok(true);
-    }
-    let plan = lte::Plan {
-        users: args.users,
-        seeds: args.seeds,
-        threads: args.threads,
-    };
-    let command = format!(
-        "cargo run --release -p unbloat-validate -- lte --users {} --seeds {} --doc docs/lte-chain.md",
-        args.users, args.seeds
-    );
-    let (text, is_hit) = lte::lte(plan, &command)?;
-    print!("{text}");
-    if let Some(path) = &args.doc {
-        fs::write(path, text).map_err(|source| ValidateError::File {
-            path: path.clone(),
-            source,
-        })?;
-    }
-    Ok(is_hit)
 }
 
 fn this_program() -> Result<PathBuf, ValidateError> {

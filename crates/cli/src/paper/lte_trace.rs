@@ -6,8 +6,8 @@ use crate::events::bar_target;
 use indicatif::ProgressBar;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use unbloat_lte_trace::score::{Seen, checks, statistics};
-use unbloat_lte_trace::{Params, Use, UserTruth};
+use unbloat_lte_trace::score::{Seen, checks, known};
+use unbloat_lte_trace::{Params, UserTruth};
 use unbloat_lte_trace_host::analyse;
 use unbloat_paper::{Evidence, EvidencePoint, LteTraceRecipe, RunResults};
 use unbloat_summary::figures_rows;
@@ -21,11 +21,6 @@ pub fn evidence(
 ) -> Result<Evidence, PaperCommandError> {
     let params = Params {
         users: recipe.users,
-        usage: match recipe.bulk {
-            true => Use::Bulk,
-            false => Use::Mixed,
-        },
-        rtt_from_sacks: recipe.rtt_from_sacks,
         ..Params::default()
     };
     let bar = ProgressBar::with_draw_target(None, bar_target(args.quiet));
@@ -38,7 +33,7 @@ pub fn evidence(
     let mut point = EvidencePoint::default();
     for seed in (0..repeats).map(|repeat| first.wrapping_add(u64::from(repeat))) {
         let threads = args.threads() as u32;
-        let (seen, truth) = analyse(&params, seed, threads, Default::default())?;
+        let (seen, truth) = analyse(&params, seed, threads)?;
         point.runs.push(results(&seen, &truth));
         if point.tables.is_empty() {
             point.tables.push(figures_rows(&seen.summary.figures));
@@ -61,8 +56,8 @@ fn results(seen: &Seen, truth: &[UserTruth]) -> RunResults {
     for metric in &seen.summary.metrics {
         add(format!("{}.{}", metric.group, metric.metric), metric.value);
     }
-    for one in statistics(seen, truth) {
-        add(format!("truth.{}.{}", one.group, one.name), one.truth);
+    for (name, value) in known(seen, truth) {
+        add(format!("truth.{name}"), Some(value));
     }
     for check in checks(seen, truth) {
         add(format!("check.{}.{}", check.group, check.name), check.value);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::net::Ipv4Addr;
 use unbloat_analyze::{Control, PipelineError, Settings, run};
-use unbloat_capture::{CaptureError, Source};
+use unbloat_capture::CaptureError;
 use unbloat_lte_trace::score::{BandwidthSeen, FlowSeen, PromotionSeen, Seen};
 use unbloat_lte_trace::{FlowName, Params, UserTruth};
 use unbloat_summary::{Summary, SummaryParams};
@@ -21,19 +21,8 @@ pub fn analyse(
     params: &Params,
     seed: u64,
     threads: u32,
-    analysis: unbloat_trace::Params,
 ) -> Result<(Seen, Vec<UserTruth>), CaptureError> {
     let mut source = TraceSource::start(params, seed, threads);
-    let seen = analyse_source(&mut source, threads, analysis)?;
-    Ok((seen, source.into_truth()))
-}
-
-/// Analyses packets of a trace, from wherever they come. The width of bins is always [`BIN`].
-pub fn analyse_source(
-    source: &mut dyn Source,
-    threads: u32,
-    analysis: unbloat_trace::Params,
-) -> Result<Seen, CaptureError> {
     let tables = all_tables();
     let mut summary = Summary::new(&tables, SummaryParams::default());
     let mut reads = summary.reads(&tables);
@@ -41,7 +30,7 @@ pub fn analyse_source(
     let settings = Settings {
         params: unbloat_trace::Params {
             bin: BIN,
-            ..analysis
+            ..Default::default()
         },
         parser: Default::default(),
         client_nets: Vec::new(),
@@ -51,7 +40,7 @@ pub fn analyse_source(
         reads: Some(reads),
     };
     let mut collected = Collected::default();
-    let outcome = run::<Infallible>(source, &settings, &mut |output, _| {
+    let outcome = run::<Infallible>(&mut source, &settings, &mut |output, _| {
         for (table, rows) in tables.iter().zip(output.tables()) {
             summary.add(table.name, rows);
             collected.take(table, rows);
@@ -65,7 +54,7 @@ pub fn analyse_source(
     };
     summary.set_health(outcome.health.clone());
     let first = outcome.origin.map_or(0, |at| at.since(ORIGIN).as_ns());
-    Ok(Seen {
+    let seen = Seen {
         packets: outcome.packets,
         skipped: outcome.skipped.total(),
         first_ns: first,
@@ -73,7 +62,8 @@ pub fn analyse_source(
         promotions: collected.promotions,
         bandwidth: collected.bandwidth,
         summary: summary.finish(),
-    })
+    };
+    Ok((seen, source.into_truth()))
 }
 
 #[derive(Default)]
@@ -90,30 +80,21 @@ const FLOWS: &[&str] = &[
     "server",
     "server_port",
     "protocol",
-    "start_ns",
-    "duration_ms",
     "end_cause",
     "packets_down",
     "packets_up",
-    "payload_down_bytes",
-    "payload_up_bytes",
     "unique_down_bytes",
     "unique_up_bytes",
     "retransmitted_down_packets",
     "retransmitted_up_packets",
-    "spurious_down_packets",
     "upstream_loss_down_packets",
     "reordered_down_packets",
     "ambiguous_down_packets",
     "slow_starts_down",
     "rtos_down",
     "large_down",
-    "tick_down_ms",
     "tick_down_raw_ms",
     "handshake_up_ms",
-    "handshake_down_ms",
-    "bandwidth_down_bps",
-    "utilisation_down",
     "full_window_down_share",
 ];
 const PROMOTIONS: &[&str] = &["flow_id", "promotion_ms"];
@@ -187,29 +168,18 @@ fn flows<'r>(rows: usize, column: impl Fn(&str) -> ColumnView<'r>) -> Vec<FlowSe
         server,
         server_port,
         protocol,
-        start,
-        duration,
         cause,
-    ] = [0, 1, 2, 3, 4, 5, 6, 7, 8].map(|index| column(FLOWS[index]));
+    ] = [0, 1, 2, 3, 4, 5, 6].map(|index| column(FLOWS[index]));
     let both = |name: fn(&str) -> String| Both::new(column(&name("down")), column(&name("up")));
     let packets = both(|way| format!("packets_{way}"));
-    let payload = both(|way| format!("payload_{way}_bytes"));
     let unique = both(|way| format!("unique_{way}_bytes"));
     let retransmitted = both(|way| format!("retransmitted_{way}_packets"));
-    let [spurious, upstream, reordered, ambiguous] =
-        ["spurious", "upstream_loss", "reordered", "ambiguous"]
-            .map(|kind| column(&format!("{kind}_down_packets")));
+    let [upstream, reordered, ambiguous] = ["upstream_loss", "reordered", "ambiguous"]
+        .map(|kind| column(&format!("{kind}_down_packets")));
     let [slow_starts, rtos, large] = ["slow_starts_down", "rtos_down", "large_down"].map(&column);
-    let [tick, raw, up_ms, down_ms] = [
-        "tick_down_ms",
+    let [raw, up_ms, full] = [
         "tick_down_raw_ms",
         "handshake_up_ms",
-        "handshake_down_ms",
-    ]
-    .map(&column);
-    let [bandwidth, utilisation, full] = [
-        "bandwidth_down_bps",
-        "utilisation_down",
         "full_window_down_share",
     ]
     .map(&column);
@@ -226,26 +196,18 @@ fn flows<'r>(rows: usize, column: impl Fn(&str) -> ColumnView<'r>) -> Vec<FlowSe
                 server: address(&server, row)?,
                 server_port: server_port.u64(row)? as u16,
             },
-            start_ns: start.i64(row)?,
-            duration_ms: duration.f64(row)?,
             is_closed: cause.is(row, "fin") || cause.is(row, "rst"),
             packets: counts(&packets, row),
-            payload_bytes: counts(&payload, row),
             unique_bytes: counts(&unique, row),
             retransmitted: counts(&retransmitted, row),
-            spurious_down: count(&spurious, row),
             upstream_loss_down: count(&upstream, row),
             reordered_down: count(&reordered, row),
             ambiguous_down: count(&ambiguous, row),
             slow_starts_down: count(&slow_starts, row),
             rtos_down: count(&rtos, row),
             is_large: large.is_true(row),
-            tick_ms: tick.f64(row),
             tick_raw_ms: raw.f64(row),
             handshake_up_ms: up_ms.f64(row),
-            handshake_down_ms: down_ms.f64(row),
-            bandwidth_bps: bandwidth.f64(row),
-            utilisation: utilisation.f64(row),
             full_window_share: full.f64(row),
         })
     });

@@ -8,7 +8,7 @@ use unbloat_units::{Delta, Time};
 use unbloat_wire::LinkType;
 
 /// Start of the study's trace: 12 October 2012 (section 3.1), as the whole second since 1970 that is easy to know.
-pub const ORIGIN: Time = Time::from_ns(1_350_000_000 * 1_000_000_000);
+pub(crate) const ORIGIN: Time = Time::from_ns(1_350_000_000 * 1_000_000_000);
 /// Slices that a thread may be ahead of the reader.
 const AHEAD: usize = 2;
 
@@ -22,14 +22,14 @@ struct Share {
 }
 
 /// Packets of a trace by time; the same for any number of threads.
-pub struct TraceSource {
+pub(crate) struct TraceSource {
     shares: Vec<Share>,
     packets: u64,
 }
 
 impl TraceSource {
     /// Begins to simulate on so many threads.
-    pub fn start(params: &Params, seed: u64, threads: u32) -> TraceSource {
+    pub(crate) fn start(params: &Params, seed: u64, threads: u32) -> TraceSource {
         let threads = threads.max(1);
         let shares = (0..threads).map(|share| {
             let params = params.clone();
@@ -58,7 +58,7 @@ impl TraceSource {
     }
 
     /// What happened, by address; to be asked for at the end, before which it ends the simulation.
-    pub fn into_truth(self) -> Vec<UserTruth> {
+    pub(crate) fn into_truth(self) -> Vec<UserTruth> {
         let mut users = Vec::new();
         for share in self.shares {
             drop(share.slices);

@@ -48,13 +48,11 @@ impl Flow {
                 packets: Both::default(),
                 retransmissions: Both::default(),
                 lost_before: Both::default(),
-                lost_behind: Both::default(),
                 read: Both::default(),
                 timeouts: Vec::new(),
                 undesired: Vec::new(),
                 window_full: None,
                 content: plan.content,
-                is_paced: plan.is_paced,
             },
             plan,
             isn: Both::of(|_| rng.u32(..)),
@@ -173,7 +171,6 @@ fn sender_params(params: &Params, device: &Device, payload: u32) -> sender::Para
         congestion: congestion::Config::named("cubic2009").expect("a control of that name"),
         timestamps: device.tick.is_some(),
         loss_probe: false,
-        rtt_from_sacks: params.rtt_from_sacks,
         ..sender::Params::default()
     };
     of.rto.min = params.rto_floor;

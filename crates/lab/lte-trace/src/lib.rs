@@ -25,10 +25,10 @@ mod slice;
 mod truth;
 mod user;
 
-pub use params::{Params, Stated, Use};
+pub use params::Params;
 pub use population::{Population, generate};
 pub use slice::{Frame, Slice};
-pub use truth::{FlowName, FlowTruth, RECEIVED_EVERY, UserTruth, mean_rate};
+pub use truth::{FlowName, FlowTruth, UserTruth, mean_rate};
 pub use unbloat_link::service::steps::Step;
 
 /// LINKTYPE_ETHERNET, of all frames.

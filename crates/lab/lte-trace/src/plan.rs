@@ -1,12 +1,12 @@
 //! What one user will do: a device, the rates of its radio, and its flows.
 
-use crate::params::{Params, Use};
+use crate::params::Params;
 use crate::published as given;
 use crate::quantiles::{Quantiles, Sizes};
 use fastrand::Rng;
 use std::sync::Arc;
 use unbloat_link::service::steps::Step;
-use unbloat_units::{Both, Bytes, Delta, Rate, Time};
+use unbloat_units::{Both, Delta, Rate, Time};
 
 /// A phone or a laptop.
 #[derive(Clone, Copy, Debug)]
@@ -71,8 +71,6 @@ pub(crate) struct Planner<'p> {
 const RATE_CYCLE: Delta = Delta::secs(300);
 /// A burst's flows begin within this time.
 const BURST: f64 = 1.0;
-/// Round trip to the server of a bulk download: in the same region.
-const NEARBY: Delta = Delta::ms(20);
 /// Exchanges of one flow, at most.
 const MOST_EXCHANGES: u64 = 20;
 
@@ -94,10 +92,7 @@ impl<'p> Planner<'p> {
                 self.rates(given::DOWN_KBPS, rng),
                 self.rates(given::UP_KBPS, rng),
             ),
-            flows: match self.params.usage {
-                Use::Mixed => self.flows(rng),
-                Use::Bulk => vec![self.bulk(rng)],
-            },
+            flows: self.flows(rng),
         }
     }
 
@@ -112,18 +107,14 @@ impl<'p> Planner<'p> {
             u -= share;
         }
         let params = self.params;
-        let is_laptop = params.usage == Use::Bulk || rng.f64() < params.laptops;
+        let is_laptop = rng.f64() < params.laptops;
         let window = if is_laptop {
             params.laptop_window
         } else {
             params.phone_window
         };
         Device {
-            tick: if params.usage == Use::Bulk {
-                Some(Delta::ms(1))
-            } else {
-                tick
-            },
+            tick,
             phase: Delta::secs(rng.i64(1_000..1_000_000)) + Delta::us(rng.i64(0..100_000)),
             clock_ppm: params.clock_ppm * (2.0 * rng.f64() - 1.0),
             window: window.as_u64() as u32,
@@ -199,8 +190,7 @@ impl<'p> Planner<'p> {
     /// Port, round trip behind the monitor, and what a response waits for. A proxy opens a connection to the origin first.
     fn server(&self, down: f64, rng: &mut Rng) -> (u16, Delta, Delta) {
         let handshake = Delta::from_secs_f64(given::HANDSHAKE_MS.at(rng.f64()) / 1e3);
-        let drawn = (handshake - self.radio_rtt).max(Delta::ms(1));
-        let origin = self.params.server_rtt.unwrap_or(drawn);
+        let origin = (handshake - self.radio_rtt).max(Delta::ms(1));
         let rest =
             (given::HTTP_FLOWS - given::TOP_SHARE * given::TOP_HTTP) / (1.0 - given::TOP_SHARE);
         let http = if down >= given::TOP_DOWN {
@@ -249,25 +239,6 @@ impl<'p> Planner<'p> {
             payload: Both::new(part(down, i), part(up, i)),
         });
         (exchanges.collect(), duration)
-    }
-
-    fn bulk(&self, rng: &mut Rng) -> FlowPlan {
-        FlowPlan {
-            start: Time::from_ns(0) + Delta::ms(rng.i64(0..1_000)),
-            lookup: None,
-            port: 5_001,
-            core_rtt: self.params.server_rtt.unwrap_or(NEARBY),
-            wait: Delta::ZERO,
-            is_dead: false,
-            exchanges: vec![Exchange {
-                at: Delta::ZERO,
-                payload: Both::new(Bytes::new(u64::MAX / 4).as_u64(), 100),
-            }],
-            close: Delta::ZERO,
-            by_rst: false,
-            content: None,
-            is_paced: false,
-        }
     }
 }
 

@@ -26,9 +26,8 @@ pub struct FlowTruth {
     /// Packets with this flow that passed the monitor, and packets with payload that the senders sent again.
     pub packets: Both<u64>,
     pub retransmissions: Both<u64>,
-    /// Of packets with payload: lost before the monitor, and behind it.
+    /// Packets with payload lost before the monitor.
     pub lost_before: Both<u64>,
-    pub lost_behind: Both<u64>,
     /// Payload that the receivers' applications read.
     pub read: Both<u64>,
     /// Timeouts of the server, and those of them that broke off a recovery: undesired slow starts (section 5).
@@ -38,8 +37,6 @@ pub struct FlowTruth {
     pub window_full: Option<Time>,
     /// Content type of an HTTP flow, empty if it is not told.
     pub content: Option<&'static str>,
-    /// The application reads at the pace of its player.
-    pub is_paced: bool,
 }
 
 /// A user.
@@ -51,12 +48,7 @@ pub struct UserTruth {
     /// Rates of the radio at its MAC layer, over and over from the start of the trace.
     pub rates: Both<Arc<[Step]>>,
     pub flows: Vec<FlowTruth>,
-    /// Payload that reached the client in each 100 ms; empty unless the user does nothing but download.
-    pub received: Vec<u32>,
 }
-
-/// Width of the bins of [`UserTruth::received`].
-pub const RECEIVED_EVERY: Delta = Delta::ms(100);
 
 /// Mean of rates that begin anew at their end, between two times since the start of the trace.
 pub fn mean_rate(steps: &[Step], from: Delta, until: Delta) -> Rate {

@@ -97,12 +97,6 @@ pub struct ModelRecipe {
 #[serde(deny_unknown_fields)]
 pub struct LteTraceRecipe {
     pub users: u32,
-    /// One download without a pause in place of flows as the study counts them.
-    #[serde(default)]
-    pub bulk: bool,
-    /// Senders take RTT samples from the SACK blocks of duplicate ACKs.
-    #[serde(default)]
-    pub rtt_from_sacks: bool,
 }
 
 /// What is to be run. Figures that ask for the same share it.

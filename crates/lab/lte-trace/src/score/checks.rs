@@ -1,11 +1,11 @@
 //! Where the analysis can be right or wrong by itself: its numbers against the truth, flow by flow.
 
+use super::check::{Bound, Check, mean, percent};
 use super::joined::{Joined, Pair};
 use super::seen::{BandwidthSeen, Seen};
-use super::statistic::{Bound, Check, mean, percent};
 use crate::truth::{UserTruth, mean_rate};
 use unbloat_stats::quantile;
-use unbloat_units::{Delta, Direction};
+use unbloat_units::Delta;
 
 /// All checks of a trace.
 pub fn checks(seen: &Seen, users: &[UserTruth]) -> Vec<Check> {
@@ -38,25 +38,19 @@ fn conserved(seen: &Seen, joined: &Joined<'_>) -> Vec<Check> {
         Check::new(
             "section 3.1",
             "flows found, of flows with packets",
-            "%",
             percent(joined.found, joined.sent),
-            joined.sent as u64,
         )
         .bounded(Bound::AtLeast(100.0, EXACT)),
         Check::new(
             "section 3.1",
             "flows whose packets are counted exactly, both ways",
-            "%",
             percent(equal.count(), joined.sent),
-            joined.sent as u64,
         )
         .bounded(Bound::AtLeast(100.0, EXACT)),
         Check::new(
             "section 4.1",
             "closed flows whose bytes are those that applications read",
-            "%",
             percent(bytes.count(), closed().count()),
-            closed().count() as u64,
         )
         .bounded(Bound::AtLeast(
             100.0,
@@ -65,9 +59,7 @@ fn conserved(seen: &Seen, joined: &Joined<'_>) -> Vec<Check> {
         Check::new(
             "section 3.1",
             "packets that the parser could not read",
-            "",
             Some(seen.skipped as f64),
-            seen.packets,
         )
         .bounded(Bound::AtMost(0.0, EXACT)),
     ]
@@ -83,9 +75,7 @@ fn handshakes(joined: &Joined<'_>) -> Vec<Check> {
         Check::new(
             "Fig. 7, section 4.2",
             "M-S or M-P, largest error",
-            "ms",
             quantile(&mut errors, 1.0),
-            errors.len() as u64,
         )
         .bounded(Bound::AtMost(
             0.01,
@@ -106,18 +96,15 @@ fn promotions(seen: &Seen, joined: &Joined<'_>) -> Vec<Check> {
     let within = judged
         .iter()
         .filter(|(error, tick)| error.abs() <= tick + GRANTS_MS);
-    let check =
-        |name, unit, value| Check::new("section 4.2", name, unit, value, judged.len() as u64);
+    let check = |name, value| Check::new("section 4.2", name, value);
     vec![
-        check("promotion delay, mean error", "ms", mean(&errors)),
+        check("promotion delay, mean error", mean(&errors)),
         check(
             "promotion delay, 90th percentile of errors",
-            "ms",
             quantile(&mut sizes, 0.9),
         ),
         check(
             "promotion delays right within a tick of the client's clock and 20 ms",
-            "%",
             percent(within.count(), judged.len()),
         )
         .bounded(Bound::AtLeast(
@@ -151,9 +138,7 @@ fn losses(joined: &Joined<'_>) -> Vec<Check> {
         Check::new(
             "section 4.3",
             "packets sent again, counted more or fewer than sent",
-            "%",
             relative(counted, copies).map(f64::abs),
-            copies,
         )
         .bounded(Bound::AtMost(
             2.0,
@@ -163,16 +148,12 @@ fn losses(joined: &Joined<'_>) -> Vec<Check> {
         Check::new(
             "section 4.3",
             "losses before the monitor, found more or fewer than happened",
-            "%",
             relative(upstream, lost).map(f64::abs),
-            lost,
         ),
         Check::new(
             "section 5",
             "packets called reordered or ambiguous; none were",
-            "",
             Some(disordered as f64),
-            lost,
         ),
     ]
 }
@@ -189,23 +170,17 @@ fn slow_starts(joined: &Joined<'_>) -> Vec<Check> {
         Check::new(
             "section 5",
             "large flows with Rss > 1.5 in which a timeout did break off a recovery",
-            "%",
             percent(both, found),
-            found as u64,
         ),
         Check::new(
             "section 5",
             "large flows with such a timeout that have Rss > 1.5",
-            "%",
             percent(both, real),
-            real as u64,
         ),
         Check::new(
             "section 5",
             "timeouts found in large flows, of those that expired",
-            "%",
             percent(rtos as usize, timeouts),
-            timeouts as u64,
         ),
     ]
 }
@@ -220,11 +195,8 @@ fn ticks(joined: &Joined<'_>) -> Vec<Check> {
         Check::new(
             "Fig. 18, section 6.1",
             "G of large flows, 95th percentile of errors",
-            "%",
             quantile(&mut errors, 0.95),
-            errors.len() as u64,
         )
-        .published(0.1)
         .bounded(Bound::AtMost(
             0.1,
             "the study's own figure for delta_G of 3 s",
@@ -248,22 +220,18 @@ fn windows(joined: &Joined<'_>) -> Vec<Check> {
         Check::new(
             "section 7.2",
             "flows whose sender met the window's end that are called full",
-            "%",
             percent(both, real),
-            real as u64,
         ),
         Check::new(
             "section 7.2",
             "flows called full whose sender met the window's end",
-            "%",
             percent(both, seen),
-            seen as u64,
         ),
     ]
 }
 
 /// What of a rate at the MAC layer is TCP payload: headers, RLC's and MAC's share of a block, and blocks that are sent again.
-pub fn payload_share(payload: f64) -> f64 {
+fn payload_share(payload: f64) -> f64 {
     const HEADERS: f64 = 52.0;
     // A tenth of all transmissions fail, each anew.
     const AGAIN: f64 = 0.9;
@@ -288,100 +256,17 @@ fn bandwidth(seen: &Seen, joined: &Joined<'_>) -> Vec<Check> {
         Check::new(
             "Fig. 19, section 6.2",
             "bandwidth samples against the radio in their window, mean error",
-            "%",
             mean(&sizes),
-            sizes.len() as u64,
         ),
         Check::new(
             "Fig. 19, section 6.2",
             "the same, bias",
-            "%",
             mean(&samples).map(|bias| 100.0 * bias),
-            samples.len() as u64,
         ),
         Check::new(
             "Fig. 19, section 6.2",
             "the same, median error",
-            "%",
             quantile(&mut sizes, 0.5),
-            sizes.len() as u64,
         ),
     ]
-}
-
-/// As section 6.2: windows of a bulk download, each with the estimate nearest to its centre, against what the client received in it.
-pub fn against_received(seen: &Seen, users: &[UserTruth], window: Delta) -> Vec<Check> {
-    let joined = Joined::new(seen, users);
-    let mut errors = Vec::new();
-    let mut radio = Vec::new();
-    for pair in &joined.pairs {
-        let mut samples = seen
-            .bandwidth
-            .iter()
-            .filter(|s| s.flow_id == pair.seen.flow_id)
-            .peekable();
-        if samples.peek().is_none() {
-            continue;
-        }
-        let samples: Vec<(i64, f64)> = samples
-            .map(|sample| (seen.first_ns + sample.time_ns, sample.bandwidth_bps))
-            .collect();
-        let every = crate::truth::RECEIVED_EVERY.as_ns();
-        let width = (window.as_ns() / every).max(1) as usize;
-        // The study leaves out the first ten seconds.
-        let first = (Delta::secs(11).as_ns() / every) as usize;
-        let bins = &pair.user.received;
-        for (received, from) in bins.windows(width).zip(0_i64..).skip(first) {
-            let bytes: u64 = received.iter().map(|bytes| u64::from(*bytes)).sum();
-            let throughput = 8.0 * bytes as f64 / window.as_secs();
-            let from = from * every;
-            let centre = from + window.as_ns() / 2;
-            let nearest = samples.iter().min_by_key(|(at, _)| (at - centre).abs());
-            let Some((_, estimate)) =
-                nearest.filter(|(at, _)| (at - centre).abs() < window.as_ns() / 2)
-            else {
-                continue;
-            };
-            if throughput > 0.0 {
-                errors.push(100.0 * (estimate / throughput - 1.0).abs());
-            }
-            let rate = mean_rate(
-                &pair.user.rates.down,
-                Delta::ns(from),
-                Delta::ns(from) + window,
-            );
-            let rate = rate.as_bps_f64() * payload_share(f64::from(crate::published::PAYLOAD));
-            radio.push(100.0 * (estimate / rate - 1.0).abs());
-        }
-    }
-    let check = |name, values: &[f64]| {
-        let samples = values.len() as u64;
-        Check::new("Fig. 19, section 6.2", name, "%", mean(values), samples)
-    };
-    let mut of_client = check(
-        "estimate against what the client received, mean error",
-        &errors,
-    );
-    if window == Delta::secs(1) {
-        of_client = of_client.published(7.9);
-    }
-    let of_radio = check("estimate against the radio, mean error", &radio);
-    vec![of_client, of_radio]
-}
-
-/// Of bulk downloads: throughput over what the radio could carry, after the first ten seconds (section 6.3).
-pub fn utilisation(users: &[UserTruth], until: Delta) -> Option<f64> {
-    let from = Delta::secs(10);
-    let shares = users.iter().map(|user| {
-        let every = crate::truth::RECEIVED_EVERY.as_ns();
-        let bins = user.received.iter().take((until.as_ns() / every) as usize);
-        let bytes: u64 = bins
-            .skip((from.as_ns() / every) as usize)
-            .map(|b| u64::from(*b))
-            .sum();
-        let rate = mean_rate(&user.rates[Direction::Down], from, until);
-        let could = rate.as_bps_f64() * payload_share(f64::from(crate::published::PAYLOAD));
-        100.0 * 8.0 * bytes as f64 / ((until - from).as_secs() * could)
-    });
-    mean(&shares.collect::<Vec<_>>())
 }

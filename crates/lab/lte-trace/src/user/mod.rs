@@ -15,11 +15,11 @@ use crate::clock::Clock;
 use crate::flow::{self, Flow, WINDOW_SCALE};
 use crate::frame::{self, Tunnel};
 use crate::leg::Leg;
-use crate::params::{Params, Use};
+use crate::params::Params;
 use crate::plan::{Planner, UserPlan};
 use crate::published as given;
 use crate::slice::Slice;
-use crate::truth::{FlowName, RECEIVED_EVERY, UserTruth};
+use crate::truth::{FlowName, UserTruth};
 use fastrand::Rng;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -61,7 +61,6 @@ pub struct User {
     bodies: Slab<Body>,
     flows: Vec<Flow>,
     rng: Rng,
-    received: Vec<u32>,
     tapped: Slice,
 }
 
@@ -103,7 +102,6 @@ impl User {
             bodies: Slab::default(),
             flows,
             rng,
-            received: Vec::new(),
             tapped: Slice::default(),
         }
     }
@@ -133,7 +131,6 @@ impl User {
             tick_s: self.clock.map(|clock| clock.tick_s()),
             rates,
             flows: self.flows.into_iter().map(|flow| flow.truth).collect(),
-            received: self.received,
         }
     }
 
@@ -192,13 +189,8 @@ impl User {
     }
 
     fn lost_at_radio(&mut self, body: &Body) {
-        if body.payload() > 0 {
-            let truth = &mut self.flows[body.flow as usize].truth;
-            let lost = match body.direction {
-                Direction::Down => &mut truth.lost_behind,
-                Direction::Up => &mut truth.lost_before,
-            };
-            lost[body.direction] += 1;
+        if body.payload() > 0 && body.direction == Direction::Up {
+            self.flows[body.flow as usize].truth.lost_before.up += 1;
         }
     }
 
@@ -220,9 +212,6 @@ impl User {
             return;
         }
         if self.rng.f64() < self.params.core_loss {
-            if body.payload() > 0 {
-                flow.truth.lost_behind.up += 1;
-            }
             self.bodies.take(handle);
             return;
         }
@@ -361,18 +350,6 @@ impl User {
         self.tapped.push(now, number, |out| {
             frame::tcp(out, &tunnel, &name, direction, ip_id, &header)
         });
-    }
-
-    /// Payload came to a client of which that is noted.
-    fn note_received(&mut self, payload: u32) {
-        if self.params.usage == Use::Bulk {
-            let since = self.now.since(Time::from_ns(0));
-            let bin = (since.as_ns() / RECEIVED_EVERY.as_ns()) as usize;
-            if self.received.len() <= bin {
-                self.received.resize(bin + 1, 0);
-            }
-            self.received[bin] += payload;
-        }
     }
 
     fn flow_at(&mut self, number: u32) -> &mut Flow {

@@ -115,7 +115,6 @@ impl User {
                 }
             }
             Kind::Data(segment) => {
-                self.note_received(segment.len);
                 self.on_data(number, Direction::Down, &segment);
             }
             Kind::Ack(ack) => self.on_ack(number, Direction::Up, &ack),

@@ -1,95 +1,27 @@
-//! Every number that the study publishes and the analysis makes from a trace, with the true one where the hosts know it.
+//! Headline numbers of the analysis as the simulated hosts and the radio know them.
 
+use super::check::percent;
 use super::joined::Joined;
 use super::seen::Seen;
-use super::statistic::{Source, Statistic, percent};
 use crate::truth::UserTruth;
 use unbloat_stats::quantile;
 use unbloat_summary::Metric;
-use unbloat_units::Direction;
 
-/// Headline numbers that the generator was given, by beginnings of group and name.
-const GIVEN: &[(&str, &str)] = &[
-    ("Traffic", "TCP, of flows"),
-    ("Traffic", "HTTP, of TCP flows"),
-    ("Traffic", "HTTPS, of TCP flows"),
-    ("Flow size", ""),
-    ("Flow duration", ""),
-    ("Radio promotion", ""),
-    ("DNS", "answered"),
-    ("Table 1", "5 % HS RTT"),
-    ("Table 1", "50 % HS RTT"),
-    ("Table 1", "95 % HS RTT"),
-    ("Timestamp tick", ""),
-    ("Receive window", "median initial window"),
-    ("HTTP content", ""),
-];
-
-/// Other UDP than look-ups is not generated.
-const NOT_MODELLED: &[(&str, &str)] = &[("Traffic", "TCP, of bytes")];
-
-fn source(metric: &Metric) -> Source {
-    let is_in = |list: &[(&str, &str)]| {
-        list.iter()
-            .any(|(group, name)| metric.group.starts_with(group) && metric.metric.starts_with(name))
-    };
-    if is_in(GIVEN) {
-        Source::Given
-    } else if is_in(NOT_MODELLED) {
-        Source::NotModelled
-    } else {
-        Source::Followed
-    }
-}
-
-/// All numbers with a published value.
-pub fn statistics(seen: &Seen, users: &[UserTruth]) -> Vec<Statistic> {
+/// `GROUP.NAME` as in table `summary`, and what the hosts and the radio know of it.
+pub fn known(seen: &Seen, users: &[UserTruth]) -> Vec<(String, f64)> {
     let joined = Joined::new(seen, users);
-    let published = seen.summary.metrics.iter();
-    let published = published.filter(|metric| metric.paper.is_some());
-    let published = published.map(|metric| Statistic {
-        group: metric.group.clone(),
-        name: metric.metric.clone(),
-        unit: metric.unit.clone(),
-        source: source(metric),
-        published: metric.paper,
-        analysed: metric.value,
-        truth: truth(metric, &joined, seen),
-        samples: metric.samples,
+    let known = seen.summary.metrics.iter().filter_map(|metric| {
+        let value = truth(metric, &joined, seen)?;
+        Some((format!("{}.{}", metric.group, metric.metric), value))
     });
-    published.collect()
+    known.collect()
 }
 
 /// What the hosts and the radio know of a headline number.
 fn truth(metric: &Metric, joined: &Joined<'_>, seen: &Seen) -> Option<f64> {
     let (group, name) = (metric.group.as_str(), metric.metric.as_str());
-    let direction = if name.ends_with("up") || name.contains(" up") {
-        Direction::Up
-    } else {
-        Direction::Down
-    };
     let pairs = &joined.pairs;
-    let share = |part: usize| percent(part, pairs.len());
-    let read = || pairs.iter().map(|pair| pair.truth.read[direction]);
-    let heavy = match direction {
-        Direction::Down => 1_000_000,
-        Direction::Up => 100_000,
-    };
     match (group.split(' ').next()?, name) {
-        ("Flow", name) if name.starts_with("90 % of flows carry") => {
-            let mut sizes: Vec<f64> = read().map(|bytes| bytes as f64).collect();
-            quantile(&mut sizes, 0.9)
-        }
-        ("Flow", name) if name.starts_with("flows without") => {
-            share(read().filter(|bytes| *bytes == 0).count())
-        }
-        ("Flow", name) if name.starts_with("heavy hitters") && name.ends_with("of flows") => {
-            share(read().filter(|bytes| *bytes > heavy).count())
-        }
-        ("Flow", name) if name.starts_with("heavy hitters") => {
-            let sum: u64 = read().filter(|bytes| *bytes > heavy).sum();
-            percent(sum as usize, read().sum::<u64>() as usize)
-        }
         ("Radio", quartile) => {
             let q = match quartile {
                 "first quartile" => 0.25,
