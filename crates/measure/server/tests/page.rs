@@ -1,5 +1,5 @@
-//! The page: its logic in node, and all of it in Chromium behind a bloated link of the kernel. `bench/live/browser` holds it
-//! against an emulated path, in numbers: here only what holds on a machine that has other things to do.
+//! The page: its logic in node, and all of it in Chromium behind a bloated link of the kernel. `bench/live/agreement` holds it
+//! against emulated paths, in numbers: here only what holds on a machine that has other things to do.
 
 use serde_json::Value;
 use std::fs;
