@@ -2,8 +2,7 @@
 
 use crate::print::note;
 use std::net::SocketAddr;
-use unbloat_metrics::Page;
-use unbloat_metrics_host::{Board, Place, process_page, serve};
+use unbloat_metrics::{Board, Page, Place, process_page, serve};
 
 #[derive(clap::Args, Clone, Debug)]
 pub struct MetricsArgs {

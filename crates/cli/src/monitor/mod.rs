@@ -20,7 +20,7 @@ use told::Told;
 use unbloat_api::folder::FolderError;
 use unbloat_history::{History, HistoryError, Retention};
 use unbloat_html::{MonitorPage, ReportError, render_monitor};
-use unbloat_metrics_host::Board;
+use unbloat_metrics::Board;
 use unbloat_monitor::{
     Alerts, Calendar, Change, Episodes, Event, EventKind, Params, Probe, Record, Span, WEEK, thin,
 };

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use told::Told;
-use unbloat_metrics_host::Board;
+use unbloat_metrics::Board;
 use unbloat_tui::host::{HostView, host_line};
 use unbloat_tui::{Input, Screen};
 use unbloat_watch::{Layers, Watch, WatchError};

@@ -1,356 +1,334 @@
-//! Metrics as text for Prometheus: a [`Page`] of families, each with name, unit, help and samples.
-//!
-//! # References
-//! OpenMetrics 1.0 (the text format, `# UNIT`, `# EOF`, `_total`, `_info`); Prometheus' text format 0.0.4, for clients that do not
-//! ask for OpenMetrics; "Metric and label naming" of Prometheus' documentation (base units, unit suffix).
+//! Metrics for Prometheus: a [`Page`] of them, and a listener that serves it at `/metrics`, over HTTP/1.1, one request a connection.
 //!
 //! # Bounds
-//! A family keeps at most [`MOST_SERIES`] samples and a label at most [`LONGEST_LABEL`] bytes, because labels hold names that outsiders
-//! choose. What is left out is counted: `unbloat_metrics_dropped_series`.
+//! Whoever reaches the address is a stranger: at most [`CONNECTIONS`] at once (the oldest gives way), a head of at most [`LONGEST_HEAD`]
+//! bytes, and [`PATIENCE`] for all of a connection. On the loopback address a `Host` other than it is refused: a page of another site could
+//! give its own name that address, and read what is there. No body is read. Only `GET` and `HEAD` of `/metrics` are answered with the page.
 
-#![warn(clippy::disallowed_methods)]
+mod page;
+mod process;
 
-use std::fmt::Write;
+pub use page::{Family, LONGEST_LABEL, MOST_SERIES, Page, Unit};
+pub use process::process_page;
 
-/// Samples of one family.
-pub const MOST_SERIES: usize = 256;
-/// Bytes of a label's value; longer ones are cut.
-pub const LONGEST_LABEL: usize = 128;
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+use tracing::{debug, info};
 
-/// What a family's numbers do.
+/// Served at once; a scrape takes milliseconds.
+const CONNECTIONS: usize = 8;
+const LONGEST_HEAD: usize = 8_192;
+/// For reading a request and writing its answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// After an error of `accept`, which is of this process (no descriptors left) or of the client.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Where metrics are served: an address, or a port on the loopback address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Goes up and down.
-    Gauge,
-    /// Only goes up, from zero at the start of the process.
-    Counter,
-    /// Facts in labels; the value is always 1.
-    Info,
-}
+pub struct Place(SocketAddr);
 
-/// The base units of Prometheus. The name of a family ends with its unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    None,
-    Seconds,
-    Bytes,
-    BytesPerSecond,
-    Ratio,
-}
-
-impl Unit {
-    const fn name(self) -> &'static str {
-        match self {
-            Unit::None => "",
-            Unit::Seconds => "seconds",
-            Unit::Bytes => "bytes",
-            Unit::BytesPerSecond => "bytes_per_second",
-            Unit::Ratio => "ratio",
-        }
+impl Place {
+    pub fn address(self) -> SocketAddr {
+        self.0
     }
 }
 
-/// Which text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    OpenMetrics,
-    /// Prometheus' text format 0.0.4.
-    Text,
-}
+impl FromStr for Place {
+    type Err = &'static str;
 
-impl Format {
-    /// For the `Accept` field of a request: OpenMetrics only if it is named.
-    pub fn accepted(accept: &str) -> Format {
-        match accept.contains("application/openmetrics-text") {
-            true => Format::OpenMetrics,
-            false => Format::Text,
+    fn from_str(text: &str) -> Result<Place, &'static str> {
+        if let Ok(port) = text.parse() {
+            return Ok(Place((Ipv4Addr::LOCALHOST, port).into()));
         }
-    }
-
-    pub const fn content_type(self) -> &'static str {
-        match self {
-            Format::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
-            Format::Text => "text/plain; version=0.0.4; charset=utf-8",
-        }
+        let address = text.parse().map(Place);
+        address.map_err(|_| "expected PORT or ADDRESS:PORT, such as 9910 or 192.0.2.1:9910")
     }
 }
 
-/// Samples of one name.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Family {
-    /// Without unit and `_total`.
-    name: &'static str,
-    kind: Kind,
-    unit: Unit,
-    help: &'static str,
-    samples: Vec<Sample>,
-    dropped: u64,
-}
+/// The newest page, which the command puts here and the listener serves.
+#[derive(Clone, Default)]
+pub struct Board(Arc<Mutex<Page>>);
 
-#[derive(Clone, Debug, PartialEq)]
-struct Sample {
-    labels: Vec<(&'static str, String)>,
-    value: f64,
-}
-
-impl Family {
-    /// Adds a sample. Unknown values are left out, as is a second sample with the same labels.
-    pub fn sample(&mut self, labels: &[(&'static str, &str)], value: impl Into<Option<f64>>) {
-        let Some(value) = value.into() else {
-            return;
-        };
-        let labels = labels.iter().map(|(name, text)| (*name, short(text)));
-        let labels: Vec<(&'static str, String)> = labels.collect();
-        if self.samples.iter().any(|sample| sample.labels == labels) {
-            return;
-        }
-        if self.samples.len() >= MOST_SERIES {
-            self.dropped += 1;
-            return;
-        }
-        self.samples.push(Sample { labels, value });
+impl Board {
+    pub fn put(&self, page: Page) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = page;
     }
 
-    /// A sample without labels.
-    pub fn value(&mut self, value: impl Into<Option<f64>>) {
-        self.sample(&[], value);
-    }
-
-    /// The name of the family, as OpenMetrics has it.
-    fn full_name(&self) -> String {
-        let mut name = self.name.to_owned();
-        if self.unit != Unit::None {
-            let _ = write!(name, "_{}", self.unit.name());
-        }
-        name
-    }
-
-    const fn suffix(&self) -> &'static str {
-        match self.kind {
-            Kind::Gauge => "",
-            Kind::Counter => "_total",
-            Kind::Info => "_info",
-        }
-    }
-
-    fn write(&self, format: Format, to: &mut String) {
-        if self.samples.is_empty() {
-            return;
-        }
-        let (name, suffix) = (self.full_name(), self.suffix());
-        let kind = match (self.kind, format) {
-            (Kind::Counter, _) => "counter",
-            (Kind::Info, Format::OpenMetrics) => "info",
-            (Kind::Gauge | Kind::Info, _) => "gauge",
-        };
-        // The older format knows samples only, so the family has the name of its samples.
-        let family = match format {
-            Format::OpenMetrics => name.clone(),
-            Format::Text => format!("{name}{suffix}"),
-        };
-        let _ = writeln!(to, "# TYPE {family} {kind}");
-        if format == Format::OpenMetrics && self.unit != Unit::None {
-            let _ = writeln!(to, "# UNIT {family} {}", self.unit.name());
-        }
-        let _ = writeln!(
-            to,
-            "# HELP {family} {}",
-            escaped(self.help, format == Format::OpenMetrics)
-        );
-        for sample in &self.samples {
-            to.push_str(&name);
-            to.push_str(suffix);
-            if !sample.labels.is_empty() {
-                let labels = sample.labels.iter();
-                let labels: Vec<String> = labels
-                    .map(|(label, text)| format!("{label}=\"{}\"", escaped(text, true)))
-                    .collect();
-                let _ = write!(to, "{{{}}}", labels.join(","));
-            }
-            let _ = writeln!(to, " {}", number(sample.value));
-        }
+    pub fn page(&self) -> Page {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
-/// All that a command has to tell at one moment.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Page {
-    families: Vec<Family>,
+/// Who makes the page when it is asked for.
+type Source = dyn Fn() -> Page + Send + Sync;
+
+/// Serves until the process ends. Returns the address, whose port the kernel chose if none was given.
+///
+/// # Errors
+/// The address cannot be listened on.
+pub fn serve(
+    place: Place,
+    source: impl Fn() -> Page + Send + Sync + 'static,
+) -> io::Result<SocketAddr> {
+    let listener = TcpListener::bind(place.0)?;
+    let at = listener.local_addr()?;
+    info!(address = %at, "serving metrics");
+    let source: Arc<Source> = Arc::new(source);
+    let name = || thread::Builder::new().name("metrics".to_owned());
+    name().spawn(move || accept(&listener, &source))?;
+    Ok(at)
 }
 
-impl Page {
-    /// A family, new or known; `name` without unit and `_total`.
-    pub fn family(
-        &mut self,
-        kind: Kind,
-        name: &'static str,
-        unit: Unit,
-        help: &'static str,
-    ) -> &mut Family {
-        debug_assert!(is_name(name), "{name} is no name of a metric");
-        let known = self
-            .families
-            .iter()
-            .position(|family| family.name == name && family.unit == unit);
-        let at = known.unwrap_or_else(|| {
-            self.families.push(Family {
-                name,
-                kind,
-                unit,
-                help,
-                samples: Vec::new(),
-                dropped: 0,
-            });
-            self.families.len() - 1
+fn accept(listener: &TcpListener, source: &Arc<Source>) {
+    let open = Arc::new(Mutex::new(BTreeMap::new()));
+    for number in 0_u64.. {
+        let accepted = listener.accept().and_then(|(stream, _)| {
+            let copy = stream.try_clone()?;
+            Ok((stream, copy))
         });
-        &mut self.families[at]
-    }
-
-    pub fn gauge(&mut self, name: &'static str, unit: Unit, help: &'static str) -> &mut Family {
-        self.family(Kind::Gauge, name, unit, help)
-    }
-
-    pub fn counter(&mut self, name: &'static str, unit: Unit, help: &'static str) -> &mut Family {
-        self.family(Kind::Counter, name, unit, help)
-    }
-
-    pub fn info(&mut self, name: &'static str, help: &'static str) -> &mut Family {
-        self.family(Kind::Info, name, Unit::None, help)
-    }
-
-    /// Adds the families of another page.
-    pub fn extend(&mut self, other: Page) {
-        self.families.extend(other.families);
-    }
-
-    /// The page as text.
-    pub fn render(&self, format: Format) -> String {
-        let mut text = String::new();
-        for family in &self.families {
-            family.write(format, &mut text);
+        let Ok((stream, copy)) = accepted else {
+            thread::sleep(PAUSE);
+            continue;
+        };
+        let mut all = open.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(number, copy);
+        // A scrape takes milliseconds: who is here longer than so many others says nothing.
+        if all.len() > CONNECTIONS
+            && let Some((_, oldest)) = all.pop_first()
+        {
+            debug!("too many connections for metrics; the oldest is closed");
+            let _ = oldest.shutdown(Shutdown::Both);
         }
-        let dropped: u64 = self.families.iter().map(|family| family.dropped).sum();
-        let mut lost = Page::default();
-        lost.gauge(
-            "unbloat_metrics_dropped_series",
-            Unit::None,
-            "Samples left out of this page, because a metric has at most 256.",
-        )
-        .value(dropped as f64);
-        for family in &lost.families {
-            family.write(format, &mut text);
-        }
-        if format == Format::OpenMetrics {
-            text.push_str("# EOF\n");
-        }
-        text
+        drop(all);
+        let held = Held {
+            open: Arc::clone(&open),
+            number,
+        };
+        let source = Arc::clone(source);
+        let spawned = thread::Builder::new()
+            .name("metrics".to_owned())
+            .stack_size(256 << 10)
+            .spawn(move || {
+                let _held = held;
+                let _ = answer(&stream, &*source, Instant::now() + PATIENCE);
+            });
+        drop(spawned);
     }
 }
 
-fn is_name(name: &str) -> bool {
-    let mut all = name.chars();
-    let first = all.next().is_some_and(|c| c.is_ascii_lowercase());
-    first && all.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+/// Connections, by number.
+type Open = Arc<Mutex<BTreeMap<u64, TcpStream>>>;
+
+/// A place among the connections, given back however its thread ends.
+struct Held {
+    open: Open,
+    number: u64,
 }
 
-/// Cut at a character; without what is no text.
-fn short(text: &str) -> String {
-    let mut end = text.len().min(LONGEST_LABEL);
-    while !text.is_char_boundary(end) {
-        end -= 1;
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut all = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        all.remove(&self.number);
     }
-    let kept = text[..end].chars();
-    kept.map(|c| {
-        if c.is_control() && c != '\n' {
-            '\u{fffd}'
-        } else {
-            c
-        }
-    })
-    .collect()
 }
 
-fn escaped(text: &str, quotes: bool) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '"' if quotes => out.push_str("\\\""),
-            c => out.push(c),
+fn answer(mut stream: &TcpStream, source: &Source, until: Instant) -> io::Result<()> {
+    let head = read_head(stream, until)?;
+    let is_local = stream.local_addr()?.ip().is_loopback();
+    let reply = reply(head.as_deref(), is_local, source);
+    let mut rest = reply.as_slice();
+    while !rest.is_empty() {
+        stream.set_write_timeout(Some(left(until)?))?;
+        match stream.write(rest)? {
+            0 => return Err(ErrorKind::WriteZero.into()),
+            written => rest = &rest[written..],
         }
     }
-    out
+    stream.shutdown(Shutdown::Write)
 }
 
-fn number(value: f64) -> String {
-    match value {
-        v if v.is_nan() => "NaN".to_owned(),
-        v if v == f64::INFINITY => "+Inf".to_owned(),
-        v if v == f64::NEG_INFINITY => "-Inf".to_owned(),
-        v => format!("{v}"),
+fn left(until: Instant) -> io::Result<Duration> {
+    let left = until.saturating_duration_since(Instant::now());
+    match left.is_zero() {
+        true => Err(ErrorKind::TimedOut.into()),
+        false => Ok(left),
     }
+}
+
+/// The head of a request; `None` if it is too long.
+fn read_head(mut stream: &TcpStream, until: Instant) -> io::Result<Option<Vec<u8>>> {
+    let mut head = Vec::new();
+    let mut piece = [0; 1_024];
+    loop {
+        stream.set_read_timeout(Some(left(until)?))?;
+        let read = stream.read(&mut piece)?;
+        if read == 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        let seen = head.len().saturating_sub(3);
+        head.extend_from_slice(&piece[..read]);
+        if let Some(end) = head[seen..].windows(4).position(|four| four == b"\r\n\r\n") {
+            head.truncate(seen + end);
+            return Ok(Some(head));
+        }
+        if head.len() > LONGEST_HEAD {
+            return Ok(None);
+        }
+    }
+}
+
+fn reply(head: Option<&[u8]>, is_local: bool, source: &Source) -> Vec<u8> {
+    let Some(head) = head else {
+        return plain(
+            "431 Request Header Fields Too Large",
+            "the request is too long\n",
+        );
+    };
+    let text = String::from_utf8_lossy(head);
+    let mut lines = text.split("\r\n");
+    let words: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
+    let [method, target, version] = words[..] else {
+        return plain("400 Bad Request", "this is no request of HTTP/1\n");
+    };
+    if !version.starts_with("HTTP/1.") {
+        return plain("400 Bad Request", "this is no request of HTTP/1\n");
+    }
+    let fields = lines.filter_map(|line| line.split_once(':'));
+    let mut hosts = fields.filter(|(name, _)| name.trim().eq_ignore_ascii_case("host"));
+    if is_local && !hosts.all(|(_, host)| is_this_host(host)) {
+        return plain("403 Forbidden", "ask by the address or as localhost\n");
+    }
+    let path = target.split('?').next().unwrap_or_default();
+    if path != "/metrics" {
+        return plain("404 Not Found", "the metrics are at /metrics\n");
+    }
+    if !matches!(method, "GET" | "HEAD") {
+        return plain("405 Method Not Allowed", "use GET\n");
+    }
+    let body = source().render();
+    let mut reply = headed("200 OK", page::CONTENT_TYPE, body.len());
+    if method == "GET" {
+        reply.extend_from_slice(body.as_bytes());
+    }
+    reply
+}
+
+/// Names that no other host can have: an address, with or without a port, and `localhost`.
+fn is_this_host(host: &str) -> bool {
+    let host = host.trim();
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    let is_address = |text: &str| text.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    name.eq_ignore_ascii_case("localhost") || is_address(name) || is_address(host)
+}
+
+fn plain(status: &str, body: &str) -> Vec<u8> {
+    let mut reply = headed(status, "text/plain; charset=utf-8", body.len());
+    reply.extend_from_slice(body.as_bytes());
+    reply
+}
+
+fn headed(status: &str, kind: &str, length: usize) -> Vec<u8> {
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\nX-Content-Type-Options: nosniff\r\n\r\n"
+    )
+    .into_bytes()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn page() -> Page {
+    fn start() -> SocketAddr {
+        let board = Board::default();
         let mut page = Page::default();
-        page.info("unbloat_build", "The program.")
-            .sample(&[("version", "1.0"), ("command", "watch")], 1.0);
-        page.counter("unbloat_carried", Unit::Bytes, "Bytes carried.")
-            .sample(&[("direction", "up")], 12.0);
-        let delay = page.gauge("unbloat_delay", Unit::Seconds, "A \"delay\" of C:\\ kind.");
-        delay.sample(&[("to", "a\"b\\c\nd")], 0.25);
-        delay.sample(&[("to", "nobody")], None);
-        page
+        page.gauge("unbloat_delay", Unit::Seconds, "Delay.")
+            .value(0.5);
+        board.put(page);
+        serve("0".parse().unwrap(), move || board.page()).unwrap()
+    }
+
+    fn ask(at: SocketAddr, request: &[u8]) -> String {
+        let mut stream = TcpStream::connect(at).unwrap();
+        // It may be closed meanwhile.
+        let _ = stream.write_all(request);
+        let mut reply = String::new();
+        let _ = stream.read_to_string(&mut reply);
+        reply
     }
 
     #[test]
-    fn openmetrics_has_units_totals_and_an_end() {
-        assert_eq!(
-            page().render(Format::OpenMetrics),
-            "# TYPE unbloat_build info\n# HELP unbloat_build The program.\nunbloat_build_info{version=\"1.0\",command=\"watch\"} 1\n\
-             # TYPE unbloat_carried_bytes counter\n# UNIT unbloat_carried_bytes bytes\n# HELP unbloat_carried_bytes Bytes carried.\n\
-             unbloat_carried_bytes_total{direction=\"up\"} 12\n\
-             # TYPE unbloat_delay_seconds gauge\n# UNIT unbloat_delay_seconds seconds\n\
-             # HELP unbloat_delay_seconds A \\\"delay\\\" of C:\\\\ kind.\nunbloat_delay_seconds{to=\"a\\\"b\\\\c\\nd\"} 0.25\n\
-             # TYPE unbloat_metrics_dropped_series gauge\n\
-             # HELP unbloat_metrics_dropped_series Samples left out of this page, because a metric has at most 256.\n\
-             unbloat_metrics_dropped_series 0\n# EOF\n"
+    fn a_port_alone_is_on_the_loopback_address() {
+        let at: Place = "9910".parse().unwrap();
+        assert_eq!(at.address(), "127.0.0.1:9910".parse().unwrap());
+        let open: Place = "[::]:1".parse().unwrap();
+        assert_eq!(open.address(), "[::]:1".parse().unwrap());
+        assert!("localhost:1".parse::<Place>().is_err() && "70000".parse::<Place>().is_err());
+    }
+
+    #[test]
+    fn the_page_is_served_to_get_and_its_head_to_head() {
+        let at = start();
+        assert!(at.ip().is_loopback());
+        let text = ask(at, b"GET /metrics HTTP/1.1\r\nHost: localhost:9910\r\n\r\n");
+        assert!(
+            text.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4"),
+            "{text}"
         );
+        assert!(text.contains("\nunbloat_delay_seconds 0.5\n"));
+        let head = ask(at, b"HEAD /metrics HTTP/1.1\r\n\r\n");
+        assert!(head.ends_with("\r\n\r\n"), "{head}");
     }
 
     #[test]
-    fn the_older_format_names_samples() {
-        let text = page().render(Format::Text);
-        assert!(text.contains("# TYPE unbloat_carried_bytes_total counter\n"));
-        assert!(text.contains("# TYPE unbloat_build_info gauge\n"));
-        assert!(!text.contains("# UNIT") && !text.contains("# EOF"));
-    }
-
-    #[test]
-    fn a_family_is_bounded_and_says_what_it_drops() {
-        let mut page = Page::default();
-        let flows = page.gauge("unbloat_flow_delay", Unit::Seconds, "Delay.");
-        for n in 0..MOST_SERIES + 44 {
-            flows.sample(&[("to", &format!("{n}-{}", "x".repeat(1_000)))], 1.0);
+    fn strangers_get_an_answer_and_no_more() {
+        let at = start();
+        for (request, status) in [
+            (&b"GET / HTTP/1.1\r\n\r\n"[..], "404"),
+            (b"POST /metrics HTTP/1.1\r\n\r\n", "405"),
+            (b"\xff\xfe\r\n\r\n", "400"),
+            (b"GET /metrics SPDY/3\r\n\r\n", "400"),
+            (
+                b"GET /metrics HTTP/1.1\r\nhost: evil.example:9910\r\n\r\n",
+                "403",
+            ),
+            (b"GET /metrics HTTP/1.1\r\nHost: [::1]:9910\r\n\r\n", "200"),
+            (b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "200"),
+        ] {
+            let reply = ask(at, request);
+            assert!(reply.starts_with(&format!("HTTP/1.1 {status}")), "{reply}");
         }
-        let text = page.render(Format::OpenMetrics);
-        assert_eq!(
-            text.matches("unbloat_flow_delay_seconds{").count(),
-            MOST_SERIES
+        let long = [
+            b"GET /metrics HTTP/1.1\r\nx: ",
+            &[b'a'; 2 * LONGEST_HEAD][..],
+        ]
+        .concat();
+        let reply = ask(at, &long);
+        assert!(
+            reply.is_empty() || reply.starts_with("HTTP/1.1 431"),
+            "{reply}"
         );
-        assert!(text.contains("unbloat_metrics_dropped_series 44\n"));
-        assert!(text.lines().all(|line| line.len() < 256));
     }
 
     #[test]
-    fn openmetrics_is_for_those_who_ask_for_it() {
-        let prometheus = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
-        assert_eq!(Format::accepted(prometheus), Format::OpenMetrics);
-        assert_eq!(Format::accepted("*/*"), Format::Text);
+    fn silent_connections_keep_nobody_out() {
+        let at = start();
+        let silent: Vec<TcpStream> = (0..2 * CONNECTIONS)
+            .map(|_| TcpStream::connect(at).unwrap())
+            .collect();
+        let reply = ask(at, b"GET /metrics HTTP/1.1\r\n\r\n");
+        assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+        // The oldest are gone before their time.
+        let mut first = &silent[0];
+        first.set_read_timeout(Some(PATIENCE / 2)).unwrap();
+        assert_eq!(first.read(&mut [0]).unwrap(), 0);
+        drop(silent);
     }
 }

@@ -1,7 +1,7 @@
 //! What Prometheus' client libraries tell of their process, under the same names.
 
+use crate::{Page, Unit};
 use std::fs;
-use unbloat_metrics::{Page, Unit};
 
 /// This process and program: `process_*`, and `unbloat_build_info`.
 pub fn process_page(version: &str, command: &str) -> Page {
@@ -66,11 +66,10 @@ fn boot_time(stat: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use unbloat_metrics::Format;
 
     #[test]
     fn this_process_has_all_of_them() {
-        let text = process_page("1", "test").render(Format::Text);
+        let text = process_page("1", "test").render();
         for name in [
             "unbloat_build_info{version=\"1\",command=\"test\"} 1",
             "process_cpu_seconds_total ",
