@@ -7,8 +7,7 @@ use indicatif::ProgressBar;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use unbloat_lte_trace::score::{Seen, checks, known};
-use unbloat_lte_trace::{Params, UserTruth};
-use unbloat_lte_trace_host::analyse;
+use unbloat_lte_trace::{Params, UserTruth, analyse};
 use unbloat_paper::{Evidence, EvidencePoint, LteTraceRecipe, RunResults};
 use unbloat_summary::figures_rows;
 

@@ -6,10 +6,10 @@
 //! follow from the simulated radio (`unbloat-link`) and TCP (`unbloat-tcp`).
 //!
 //! A trace depends on parameters and seed alone. Users are independent: [`Population`] simulates any share of them, slice by slice of time,
-//! and whoever merges slices by [`Slice::key`] gets the same bytes for any number of shares.
+//! and whoever merges slices by [`Slice::key`] gets the same bytes for any number of shares. [`analyse`] does so on threads, and analyses
+//! what comes.
 
-#![warn(clippy::disallowed_methods)]
-
+mod analysed;
 mod body;
 mod clock;
 mod flow;
@@ -22,9 +22,11 @@ pub mod published;
 pub mod quantiles;
 pub mod score;
 mod slice;
+mod source;
 mod truth;
 mod user;
 
+pub use analysed::analyse;
 pub use params::Params;
 pub use population::{Population, generate};
 pub use slice::{Frame, Slice};

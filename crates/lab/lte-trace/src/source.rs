@@ -1,9 +1,9 @@
 //! A trace as a source of packets: users are simulated on threads while their packets are read.
 
+use crate::{LINK_TYPE, Params, Population, Slice, UserTruth};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 use unbloat_capture::{CaptureError, Notes, Progress, Record, Source};
-use unbloat_lte_trace::{LINK_TYPE, Params, Population, Slice, UserTruth};
 use unbloat_units::{Delta, Time};
 use unbloat_wire::LinkType;
 

@@ -1,7 +1,6 @@
 //! The whole way: generated on threads, analysed, compared with the truth.
 
-use unbloat_lte_trace::{Params, score};
-use unbloat_lte_trace_host::analyse;
+use unbloat_lte_trace::{Params, analyse, score};
 use unbloat_units::Delta;
 
 fn params() -> Params {

@@ -1,13 +1,13 @@
 //! A trace generated and analysed at once, without a file between.
 
+use crate::score::{BandwidthSeen, FlowSeen, PromotionSeen, Seen};
 use crate::source::{ORIGIN, TraceSource};
+use crate::{FlowName, Params, UserTruth};
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::net::Ipv4Addr;
 use unbloat_analyze::{Control, PipelineError, Settings, run};
 use unbloat_capture::CaptureError;
-use unbloat_lte_trace::score::{BandwidthSeen, FlowSeen, PromotionSeen, Seen};
-use unbloat_lte_trace::{FlowName, Params, UserTruth};
 use unbloat_summary::{Summary, SummaryParams};
 use unbloat_table::{ColumnView, Rows, Table};
 use unbloat_trace::all_tables;
