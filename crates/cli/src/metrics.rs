@@ -53,13 +53,4 @@ impl MetricsArgs {
         note!("unbloat: metrics at http://{at}/metrics");
         Ok(true)
     }
-
-    /// The option as it is typed, for a unit.
-    #[cfg(feature = "router")]
-    pub fn words(&self) -> String {
-        let place = self.metrics;
-        place.map_or(String::new(), |place| {
-            format!(" --metrics {}", place.address())
-        })
-    }
 }

@@ -20,13 +20,24 @@ pub fn program() -> String {
     quoted(INSTALLED)
 }
 
+/// A unit that watches interfaces as root and runs this command again: `unit` with its COMMAND and HARDENED. `words` are the arguments of
+/// this one.
+pub fn repeated(unit: &str, words: impl Iterator<Item = String>) -> String {
+    let mut line = program();
+    for word in words.filter(|word| word != "--unit") {
+        let _ = write!(line, " {}", quoted(&word));
+    }
+    unit.replace("HARDENED\n", HARDENED)
+        .replace("COMMAND", &line)
+}
+
 fn is_hidden(program: &Path) -> bool {
     const HIDDEN: [&str; 5] = ["/home", "/root", "/run/user", "/tmp", "/var/tmp"];
     HIDDEN.iter().any(|folder| program.starts_with(folder))
 }
 
 /// What a unit that watches interfaces as root need not have. systemd adds a name of a call after it has taken its set away.
-pub const HARDENED: &str = "\
+const HARDENED: &str = "\
 NoNewPrivileges=yes
 ProtectSystem=strict
 ProtectHome=yes

@@ -4,9 +4,7 @@ use super::CommandError;
 use crate::interface::check;
 use crate::metrics::MetricsArgs;
 use crate::print::note;
-use crate::unit::{HARDENED, program, quoted};
 use clap::ValueEnum;
-use std::fmt::Write;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use unbloat_autorate::{Config, Policy, Probing, follow};
@@ -191,46 +189,12 @@ impl Args {
         };
         config.reflectors.iter().map(read).collect()
     }
-
-    /// A systemd unit that runs the same command.
-    pub fn unit_file(&self) -> String {
-        let mut line = program();
-        line.push_str(" autorate");
-        let texts = [
-            ("--interface", &self.interface),
-            ("--interface-down", &self.interface_down),
-            ("--interface-up", &self.interface_up),
-        ];
-        for (name, value) in texts {
-            if let Some(value) = value {
-                let _ = write!(line, " {name} {}", quoted(value));
-            }
-        }
-        if let Some(config) = &self.config {
-            let _ = write!(line, " --config {}", quoted(&config.to_string_lossy()));
-        }
-        if self.algorithm == Algorithm::CakeAutorate {
-            line.push_str(" --algorithm cake-autorate");
-        }
-        for reflector in &self.reflector {
-            let _ = write!(line, " --reflector {reflector}");
-        }
-        if let Some(tap) = self.tap {
-            let _ = write!(line, " --tap {}", tap.source().name());
-        }
-        if self.dry_run {
-            line.push_str(" --dry-run");
-        }
-        line.push_str(&self.metrics.words());
-        UNIT.replace("HARDENED\n", HARDENED)
-            .replace("COMMAND", &line)
-    }
 }
 
 /// `/run/unbloat` holds the claims of all commands and is the only part of `/run` that the unit may write to. It is preserved, because
 /// systemd would otherwise remove other commands' claims when the unit stops. At boot interfaces and shapers may come late: the unit tries until
 /// they are there, but not with options that are wrong (exit code 2). Standard output, one line per decision, is kept out of the journal.
-const UNIT: &str = "\
+pub const UNIT: &str = "\
 [Unit]
 Description=Adjust shaper rates to the line (unbloat autorate)
 After=network-online.target

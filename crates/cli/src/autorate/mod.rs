@@ -13,6 +13,7 @@ use crate::recovery;
 use crate::shape::{DecisionLine, Told, decision_text};
 use crate::span::stop_after;
 use crate::stop::stop_on_ctrl_c;
+use crate::unit;
 use std::collections::BTreeSet;
 use std::io;
 use std::process::Command;
@@ -62,7 +63,7 @@ pub enum CommandError {
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
     if args.unit {
-        print::raw(&args.unit_file())?;
+        print::raw(&unit::repeated(args::UNIT, std::env::args().skip(1)))?;
         return Ok(Exit::Complete);
     }
     use CommandError::{NoInterface, NoReflector, Nothing, Reflector};

@@ -4,7 +4,6 @@ use crate::analyze::OrientationArgs;
 use crate::metrics::MetricsArgs;
 use crate::span::within;
 use crate::trust::TrustArgs;
-use crate::unit::{HARDENED, program, quoted};
 use std::path::PathBuf;
 use unbloat_monitor_host::{Hook, Options};
 use unbloat_units::{Bytes, Delta};
@@ -146,22 +145,11 @@ impl Args {
             .chain(self.alerts.webhook.clone())
             .collect()
     }
-
-    /// A systemd unit that runs the same command; `words` are the arguments of this one.
-    pub fn unit_file(words: impl Iterator<Item = String>) -> String {
-        let mut line = program();
-        for word in words.filter(|word| word != "--unit") {
-            line.push(' ');
-            line.push_str(&quoted(&word));
-        }
-        UNIT.replace("HARDENED\n", HARDENED)
-            .replace("COMMAND", &line)
-    }
 }
 
 /// At boot the interface may come late: the unit tries until it is there, but not with options that are wrong (exit code 2). Standard
 /// output, one line per episode, is kept out of the journal, which gets the same lines from standard error with their priority.
-const UNIT: &str = "\
+pub const UNIT: &str = "\
 [Unit]
 Description=Monitor an interface for bufferbloat (unbloat monitor)
 After=network.target

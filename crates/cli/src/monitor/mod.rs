@@ -13,6 +13,7 @@ use crate::metrics::MetricsError;
 use crate::print::{self, PrintError, note};
 use crate::span::stop_after;
 use crate::stop::stop_on_ctrl_c;
+use crate::unit;
 use probe::Tests;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -64,7 +65,7 @@ pub enum CommandError {
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
     if args.unit {
-        print::raw(&Args::unit_file(std::env::args().skip(1)))?;
+        print::raw(&unit::repeated(args::UNIT, std::env::args().skip(1)))?;
         return Ok(Exit::Complete);
     }
     interface::check(&args.interface)?;
