@@ -42,7 +42,6 @@ impl Flow {
         Flow {
             truth: FlowTruth {
                 name,
-                opened: plan.start,
                 promotion: Delta::ZERO,
                 core_rtt: plan.core_rtt,
                 packets: Both::default(),

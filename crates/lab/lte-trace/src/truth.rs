@@ -18,8 +18,7 @@ pub struct FlowName {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowTruth {
     pub name: FlowName,
-    /// When the client sent its first SYN, and how long the radio kept that from passing.
-    pub opened: Time,
+    /// How long the radio kept the client's first SYN from passing.
     pub promotion: Delta,
     /// Round trip between monitor and server.
     pub core_rtt: Delta,

@@ -28,7 +28,6 @@ impl User {
         let payload = self.flow_at(number).payload();
         let connection = Connection::new(now, &self.params, &self.plan.device, payload);
         let flow = self.flow_at(number);
-        flow.truth.opened = now;
         flow.connection = Some(Box::new(connection));
         self.send_syn(number);
     }
