@@ -339,30 +339,6 @@ impl Connection<Bytes> for BoundedConnection {
     }
 }
 
-impl OpenStreams<Bytes> for BoundedConnection {
-    type BidiStream = Request;
-    type SendStream = h3_quinn::SendStream<Bytes>;
-
-    fn poll_open_bidi(
-        &mut self,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<Request, StreamErrorIncoming>> {
-        let inner = ready!(self.inner.poll_open_bidi(context))?;
-        Poll::Ready(Ok(Bounded::request(inner, self.most)))
-    }
-
-    fn poll_open_send(
-        &mut self,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<Self::SendStream, StreamErrorIncoming>> {
-        self.inner.poll_open_send(context)
-    }
-
-    fn close(&mut self, code: Code, reason: &[u8]) {
-        OpenStreams::<Bytes>::close(&mut self.inner, code, reason);
-    }
-}
-
 /// Opens streams of such a connection.
 #[derive(Clone)]
 pub struct BoundedOpener {
@@ -370,29 +346,35 @@ pub struct BoundedOpener {
     most: u64,
 }
 
-impl OpenStreams<Bytes> for BoundedOpener {
-    type BidiStream = Request;
-    type SendStream = h3_quinn::SendStream<Bytes>;
+macro_rules! opens_bounded {
+    ($($kind:ty),+) => {$(
+        impl OpenStreams<Bytes> for $kind {
+            type BidiStream = Request;
+            type SendStream = h3_quinn::SendStream<Bytes>;
 
-    fn poll_open_bidi(
-        &mut self,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<Request, StreamErrorIncoming>> {
-        let inner = ready!(self.inner.poll_open_bidi(context))?;
-        Poll::Ready(Ok(Bounded::request(inner, self.most)))
-    }
+            fn poll_open_bidi(
+                &mut self,
+                context: &mut Context<'_>,
+            ) -> Poll<Result<Request, StreamErrorIncoming>> {
+                let inner = ready!(self.inner.poll_open_bidi(context))?;
+                Poll::Ready(Ok(Bounded::request(inner, self.most)))
+            }
 
-    fn poll_open_send(
-        &mut self,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<Self::SendStream, StreamErrorIncoming>> {
-        self.inner.poll_open_send(context)
-    }
+            fn poll_open_send(
+                &mut self,
+                context: &mut Context<'_>,
+            ) -> Poll<Result<Self::SendStream, StreamErrorIncoming>> {
+                self.inner.poll_open_send(context)
+            }
 
-    fn close(&mut self, code: Code, reason: &[u8]) {
-        OpenStreams::<Bytes>::close(&mut self.inner, code, reason);
-    }
+            fn close(&mut self, code: Code, reason: &[u8]) {
+                OpenStreams::<Bytes>::close(&mut self.inner, code, reason);
+            }
+        }
+    )+};
 }
+
+opens_bounded!(BoundedConnection, BoundedOpener);
 
 #[cfg(test)]
 mod tests {
