@@ -67,6 +67,16 @@ PATHS = {
 PATHS["loaded"].is_loaded = True
 PATHS["fair"].has_own_queues = True
 
+
+def named(name):
+    """A path by its name, or a line with drop-tail buffers by its numbers: DOWN/UP/RTT/BUFFER, in Mbit/s and ms."""
+    if name in PATHS:
+        return PATHS[name]
+    down, up, rtt, buffer = map(float, name.split("/"))
+    queues = [f"droptail:{max(6.0, rate * buffer / 8):.0f}kB" for rate in (down, up)]
+    return line(f"{down:g}/{up:g} Mbit/s, drop-tail buffers of {buffer:g} ms, {rtt / 2:g} ms each way", down, up, *queues, rtt / 2)
+
+
 SEND = """
 import socket, sys
 listening = socket.create_server((sys.argv[1], 0))

@@ -219,6 +219,10 @@ fn a_cure_is_judged_by_the_same_test_and_leaves_either_a_shaper_or_nothing() {
         document["shaper"]["up_bps"].as_u64().is_some(),
         "{document}"
     );
+    // The empty path has room for six downloads and four uploads, its queues for more.
+    for load in document["before"]["loads"].as_array().unwrap() {
+        assert!(load["flows"].as_u64().unwrap() > 6, "{load}");
+    }
 }
 
 /// Control groups that a process made for itself.

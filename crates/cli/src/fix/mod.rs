@@ -289,7 +289,11 @@ impl Cure<'_> {
     /// Applies the fix and repeats the test. None: stopped, and the change was rolled back.
     fn prove(&self, name: &str) -> Result<Option<(Placed<'_>, Proof)>, FixError> {
         let placed = self.cures.apply()?;
-        let after = match measure(self.args, self.options, self.stop, name, Locating::No) {
+        let options = Options {
+            is_shaped: Both::of(|way| self.proposal.treats(way)),
+            ..self.options.clone()
+        };
+        let after = match measure(self.args, &options, self.stop, name, Locating::No) {
             Ok(Some(after)) => after,
             Ok(None) => {
                 placed.release()?;

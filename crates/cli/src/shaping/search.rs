@@ -168,6 +168,7 @@ impl Search<'_> {
         if let Some(rates) = rates {
             let known = options.probing.line;
             options.probing.line = Both::of(|way| rates[way].or(known[way]));
+            options.is_shaped = rates.map(|rate| rate.is_some());
         }
         let placed = rates.map(|rates| {
             let mut shaper = Plan::new(

@@ -43,7 +43,7 @@ const SEGMENT_BYTES: u64 = 1_500;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flows {
     /// So many at first, more at each interval of the plan, and so many at most. Beyond the first only as many as have these segments each on
-    /// their way.
+    /// their way or in a queue that stands.
     Ramp {
         first: u16,
         more: u16,
@@ -64,7 +64,8 @@ impl Flows {
     };
     /// For stages of seconds, in which the draft's ramp has not filled a queue: the same most, four times as steep. Sixteen connections over a slow
     /// line with a short round trip have one or two segments each. A queue that is kept short must then drop a quarter of all packets
-    /// (R. Morris, "TCP behavior with many flows", ICNP 1997: below four segments a loss takes a timeout), and no cure would help.
+    /// (R. Morris, "TCP behavior with many flows", ICNP 1997: below four segments a loss takes a timeout), and no cure would help. Where nobody
+    /// keeps it short, it has room for more: four connections with BBR leave most of a deep buffer empty.
     pub const STEEP: Flows = Flows::Ramp {
         first: 4,
         more: 4,
@@ -72,7 +73,8 @@ impl Flows {
         segments: 4,
     };
 
-    /// How many there are to be after so many whole intervals, at a rate over an empty path with this round trip, as far as it is known.
+    /// How many there are to be after so many whole intervals, at a rate over a path with this round trip, the queue that stands included, as far as
+    /// it is known.
     pub fn after(self, intervals: u64, rate: Rate, round_trip: Option<Delta>) -> u16 {
         match self {
             Flows::Fixed(flows) => flows,
@@ -192,6 +194,9 @@ pub struct Options {
     /// What the server knows its users by.
     pub token: Option<String>,
     pub flows: Flows,
+    /// Directions whose queue is kept short: no more connections than the empty path has room for, as the queue of their start takes a slow line
+    /// many seconds to lose.
+    pub is_shaped: Both<bool>,
     pub probing: Probing,
     /// Of our sockets, and asked of the server for its own.
     pub congestion_control: Option<String>,
@@ -221,6 +226,7 @@ impl Options {
             trust: Trust::default(),
             token: None,
             flows: Flows::STEEP,
+            is_shaped: Both::default(),
             probing: Probing::default(),
             congestion_control: None,
             receive_window: None,
@@ -282,6 +288,8 @@ mod tests {
         assert_eq!([0, 1, 9].map(|n| after(20, 20, n)), [4, 8, 10]);
         assert_eq!([0, 1, 9].map(|n| after(100, 10, n)), [4, 8, 16]);
         assert_eq!([0, 1, 9].map(|n| after(2, 500, n)), [4, 8, 16]);
+        // A queue of 150 ms stands.
+        assert_eq!([0, 1, 9].map(|n| after(5, 170, n)), [4, 8, 16]);
         assert_eq!(Flows::STEEP.after(3, Rate::ZERO, None), 16);
     }
 }

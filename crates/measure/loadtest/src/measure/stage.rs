@@ -14,16 +14,19 @@ use tokio::task::JoinHandle;
 use tracing::info;
 use unbloat_units::{Both, Bytes, Delta, Direction, Rate, Time};
 
-/// Over which a rate is told.
+/// Over which a rate is told, and for which a queue has to stand.
 const RATE_OVER: Delta = Delta::secs(1);
 
 /// The connections of one stage and what they carried lately.
 struct Loads {
     carriers: Vec<(Arc<Flow>, JoinHandle<()>)>,
-    lately: VecDeque<(Time, Both<Bytes>)>,
+    lately: VecDeque<Tick>,
     /// What had been carried when the ramp was over.
     ramped: Option<(Time, Both<Bytes>)>,
 }
+
+/// When, what had been carried by then, and the last round trip.
+type Tick = (Time, Both<Bytes>, Option<Delta>);
 
 impl Test<'_> {
     /// Runs the planned stage of that number; `run` counts those that are run.
@@ -75,16 +78,20 @@ impl Test<'_> {
                 ));
                 break;
             }
-            let rates = loads.rates(now);
+            let round_trips = self.round_trips();
+            let last_rtt = round_trips.map(|[_, last]| last);
+            let rates = loads.rates(now, last_rtt);
             if let Some(carrier) = &self.carrier {
                 let intervals = elapsed.as_ns() / self.options.plan.interval.as_ns().max(1);
-                let least = self.round_trips().map(|[least, _]| least);
-                let flows = self.flows;
-                loads.grow(
-                    carrier,
-                    (run, planned),
-                    rates.map(|rate| flows.after(intervals as u64, rate, least)),
-                );
+                let standing = loads.standing();
+                let wanted = Both::of(|way| {
+                    let rtt = match self.options.is_shaped[way] {
+                        true => round_trips.map(|[least, _]| least),
+                        false => standing,
+                    };
+                    self.flows.after(intervals as u64, rates[way], rtt)
+                });
+                loads.grow(carrier, (run, planned), wanted);
             }
             if elapsed >= planned.lasts * 3 / 10 {
                 let known = loads
@@ -116,7 +123,7 @@ impl Test<'_> {
                 flows: loads.open(),
                 down,
                 up,
-                rtt: self.round_trips().map(|[_, last]| last),
+                rtt: last_rtt,
             });
             tokio::time::sleep(TICK).await;
         }
@@ -130,7 +137,8 @@ impl Test<'_> {
             None => self.clock.now(),
         };
         self.end_apps(run, apps);
-        let Both { down, up } = loads.rates(self.clock.now());
+        let last_rtt = self.round_trips().map(|[_, last]| last);
+        let Both { down, up } = loads.rates(self.clock.now(), last_rtt);
         info!(
             stage = run,
             load = planned.load.name(),
@@ -138,7 +146,7 @@ impl Test<'_> {
             connections = loads.open(),
             down_bps = down.as_bps(),
             up_bps = up.as_bps(),
-            rtt_ms = self.round_trips().map(|[_, last]| last.as_ms()),
+            rtt_ms = last_rtt.map(Delta::as_ms),
             "stage ends"
         );
         loads.end(end);
@@ -228,17 +236,25 @@ impl Loads {
         })
     }
 
-    fn rates(&mut self, now: Time) -> Both<Rate> {
+    /// The least round trip lately: of the path and the queue that stands on it.
+    fn standing(&self) -> Option<Delta> {
+        self.lately.iter().filter_map(|(_, _, rtt)| *rtt).min()
+    }
+
+    fn rates(&mut self, now: Time, rtt: Option<Delta>) -> Both<Rate> {
         let carried = self.carried();
-        self.lately.push_back((now, carried));
+        self.lately.push_back((now, carried, rtt));
         while self
             .lately
             .front()
-            .is_some_and(|(at, _)| now.since(*at) > RATE_OVER)
+            .is_some_and(|(at, ..)| now.since(*at) > RATE_OVER)
         {
             self.lately.pop_front();
         }
-        let (at, before) = self.lately.front().copied().unwrap_or((now, carried));
+        let (at, before) = match self.lately.front() {
+            Some((at, before, _)) => (*at, *before),
+            None => (now, carried),
+        };
         Both::of(|direction| {
             (carried[direction] - before[direction])
                 .over(now.since(at))
