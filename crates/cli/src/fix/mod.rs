@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use unbloat_fix::{
     Document, Effect, Judgement, Proposal, Reach, Untreated, judge, propose, searched,
 };
-use unbloat_loadtest::Options;
+use unbloat_loadtest::{Load, Options};
 use unbloat_os::privilege::{Capability, may};
 use unbloat_responsiveness::document::Test;
 use unbloat_rwnd::WindowError;
@@ -124,7 +124,7 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
     options.probing.line = Both::of(|way| Some(before.verdict.of(way)?.line));
     let cure = Cure {
         args,
-        options: &options,
+        options,
         stop: &stop,
         before,
         proposal,
@@ -144,7 +144,7 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
 /// A fix whose effect is being tested.
 struct Cure<'a> {
     args: &'a Args,
-    options: &'a Options,
+    options: Options,
     stop: &'a AtomicBool,
     before: Test,
     proposal: Proposal,
@@ -171,6 +171,10 @@ impl Cure<'_> {
             );
             self.proposal = nearer;
             self.cures.carry_out(&self.proposal)?;
+            if lost.down.is_some() {
+                // The queue of its start stands in front of the shaper, and a slow line needs seconds to lose it.
+                self.options.plan = self.options.plan.twice(Load::Down);
+            }
             match self.prove("after-nearer")? {
                 Some(again) => (placed, proof) = again,
                 None => return Ok(Exit::Interrupted),
@@ -333,7 +337,7 @@ impl Cure<'_> {
             rtt: self.before.verdict.idle_rtt(),
             held: Both::of(|way| shaped[way].filter(|_| settled[way])),
             args: &self.args.options,
-            options: self.options,
+            options: &self.options,
             stop: self.stop,
         };
         let sought = search.run(carried, |rate| searched(rate, ground.qdisc))?;

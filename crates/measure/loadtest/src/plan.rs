@@ -160,6 +160,14 @@ impl Plan {
         self
     }
 
+    /// With this load twice as long, so that what is judged begins later.
+    pub fn twice(mut self, load: Load) -> Plan {
+        for stage in self.stages.iter_mut().filter(|stage| stage.load == load) {
+            stage.lasts = stage.lasts * 2;
+        }
+        self
+    }
+
     /// What it takes, without the pauses between stages.
     pub fn lasts(&self) -> Delta {
         let spans = self.stages.iter().map(|stage| stage.lasts);
@@ -178,6 +186,13 @@ mod tests {
         assert_eq!(loads, ["idle", "down", "up", "both"]);
         assert_eq!(plan.lasts(), Delta::secs(29));
         assert!(Plan::glance(&[Stack::NetworkOnly]).lasts() <= Delta::secs(10));
+    }
+
+    #[test]
+    fn one_load_may_be_twice_as_long() {
+        let plan = Plan::usual(&[Stack::NetworkOnly]).twice(Load::Down);
+        let lasts: Vec<_> = plan.stages.iter().map(|stage| stage.lasts).collect();
+        assert_eq!(lasts, [3, 20, 10, 6].map(Delta::secs));
     }
 
     #[test]
