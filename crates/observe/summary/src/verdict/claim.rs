@@ -47,17 +47,24 @@ impl<'a> Claim<'a> {
             !acknowledges(row, direction) && explains(row.carrying(direction), row, direction, flow)
         };
         let explained = (explains(out), explains(back));
-        let claim = |direction, share| Claim {
-            row,
-            direction,
-            share,
-            p50_ms: row.p50_ms * share,
-            p95_ms: row.p95_ms * share,
-            is_direction_told: row.back_share.is_some(),
-            is_explained: match direction == out {
+        let claim = |direction, share| {
+            let is_explained = match direction == out {
                 true => explained.0,
                 false => explained.1,
-            },
+            };
+            let sent_ms = match is_explained {
+                true => sent_ms(row.carrying(direction)),
+                false => 0.0,
+            };
+            Claim {
+                row,
+                direction,
+                share,
+                p50_ms: (row.p50_ms * share - sent_ms).max(0.0),
+                p95_ms: (row.p95_ms * share - sent_ms).max(0.0),
+                is_direction_told: row.back_share.is_some(),
+                is_explained,
+            }
         };
         let by_load = || match explained {
             (true, false) => out,
@@ -105,6 +112,15 @@ fn explains(carrying: &Carrying, row: &Row, direction: Direction, flow: Option<&
         && is_load(carrying, carrying.standing_bps, row)
         && (is_paced || is_coupled || is_bulk)
         && (!went_before || fills_link)
+}
+
+/// What a full link takes to send a full packet. It is in the packet's round trip but not in the floor, which the small packets of a handshake
+/// made, and is no wait.
+fn sent_ms(carrying: &Carrying) -> f64 {
+    const FULL_PACKET_BYTES: f64 = 1_500.0;
+    /// The link may be faster than the captured traffic, and is not known to be this slow.
+    const MOST_MS: f64 = 16.0;
+    (FULL_PACKET_BYTES * 8e3 / carrying.standing_bps).min(MOST_MS)
 }
 
 /// A sender that never has more on its way than a first window has not looked for the path's limit, unless

@@ -120,7 +120,7 @@ impl<'a> Case<'a> {
         let mut claims: Vec<Claim> = claims.filter(|c| c.direction == direction).collect();
         let told: Vec<_> = claims.iter().map(|c| sharper(c, &claims)).collect();
         for (claim, delay) in claims.iter_mut().zip(told) {
-            (claim.p50_ms, claim.p95_ms) = delay.unwrap_or((claim.p50_ms, claim.p95_ms));
+            [claim.p50_ms, claim.p95_ms] = delay.unwrap_or([claim.p50_ms, claim.p95_ms]);
         }
         let felt_ms = self.params.bloat_threshold.as_ms() / 2.0;
         claims.retain(|claim| claim.p50_ms >= felt_ms);
@@ -501,9 +501,9 @@ fn nothing(direction: Direction, kind: VerdictKind) -> DirectionVerdict {
     }
 }
 
-/// Median and 95th percentile above the claim's floor of the delay of a flow beside it whose host held back less. A sender that packets of its own keep waiting,
-/// as on a full host queue, answers late; the flows between two hosts wait in one queue.
-fn sharper(claim: &Claim, claims: &[Claim]) -> Option<(f64, f64)> {
+/// Median and 95th percentile of the delay of a flow beside it whose host held back less, above the floor of the claim's. A sender whose packets wait in
+/// its own host's queue answers late; the flows between two hosts wait in one queue.
+fn sharper(claim: &Claim, claims: &[Claim]) -> Option<[f64; 2]> {
     /// Of the delay; less is sharp enough.
     const HELD: f64 = 0.1;
     let row = claim.row;
@@ -517,12 +517,9 @@ fn sharper(claim: &Claim, claims: &[Claim]) -> Option<(f64, f64)> {
         return None;
     }
     let beside = claims.iter().filter(is_beside);
-    let best = beside
-        .min_by(|a, b| a.row.held_ms.total_cmp(&b.row.held_ms))?
-        .row;
-    let above_ms = best.rtt_floor_ms? - row.rtt_floor_ms?;
-    let of = |ms: f64| ((ms + above_ms) * claim.share).max(0.0);
-    Some((of(best.p50_ms), of(best.p95_ms)))
+    let best = beside.min_by(|a, b| a.row.held_ms.total_cmp(&b.row.held_ms))?;
+    let above_ms = (best.row.rtt_floor_ms? - row.rtt_floor_ms?) * claim.share;
+    Some([best.p50_ms, best.p95_ms].map(|ms| (ms + above_ms).max(0.0)))
 }
 
 /// Standing delay over the flow's smallest round trip, if an empty path was seen.

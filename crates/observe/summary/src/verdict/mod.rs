@@ -24,7 +24,8 @@
 //! 8. *Left out* is the delay of a flow that no captured traffic explains and that another flow between the same hosts did not have meanwhile.
 //! 9. *Cannot tell* comes with the reason: what this capture point, or this capture, does not show.
 //! 10. *How much* is the median of the flow that saw most of it. Where its host may have held back a tenth of that or more before it
-//!     answered, a flow between the same hosts that was answered sooner tells, above the same floor.
+//!     answered, a flow between the same hosts that was answered sooner tells, above the same floor. What the full link takes to send a
+//!     full packet is taken off: the packet's round trip contains it, the floor does not.
 //! 11. *Confidence* is the probability that the sentence is right, set by the benchmark in `docs/verdicts.md`.
 //!
 //! # References

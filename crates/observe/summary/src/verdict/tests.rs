@@ -22,6 +22,10 @@ fn table(name: &'static str, columns: &[(&'static str, &str)]) -> Table {
     }
 }
 
+/// At which a full packet takes so long to be sent.
+const RATE_BPS: f64 = 1.2e7;
+const SENT_MS: f64 = 1.0;
+
 fn standing_table() -> Table {
     table(
         "standing",
@@ -104,11 +108,11 @@ fn download(flow_id: u64, ms: f64) -> Record {
         ("standing_windows", U(stood)),
         ("standing_start_ns", I(500_000_000)),
         ("standing_end_ns", I(10_000_000_000)),
-        ("standing_p50_ms", F(ms)),
-        ("standing_p95_ms", F(ms * 1.2)),
-        ("ahead_peak_bps", F(1e7)),
-        ("ahead_standing_bps", F(1e7)),
-        ("ahead_own_standing_bps", F(1e7)),
+        ("standing_p50_ms", F(ms + SENT_MS)),
+        ("standing_p95_ms", F(ms * 1.2 + SENT_MS)),
+        ("ahead_peak_bps", F(RATE_BPS)),
+        ("ahead_standing_bps", F(RATE_BPS)),
+        ("ahead_own_standing_bps", F(RATE_BPS)),
         ("ahead_steadiness", F(0.95)),
         ("ahead_busy_windows", U(40)),
     ]
@@ -158,8 +162,8 @@ fn server_leg(flow_id: u64) -> Record {
 fn a_download_that_fills_its_queue_is_named_with_place_and_direction() {
     let before = vec![
         ("direction", T("up")),
-        ("back_standing_bps", F(1e7)),
-        ("back_own_standing_bps", F(1e7)),
+        ("back_standing_bps", F(RATE_BPS)),
+        ("back_own_standing_bps", F(RATE_BPS)),
         ("back_steadiness", F(0.95)),
         ("ahead_standing_bps", F(2e5)),
     ];
@@ -189,8 +193,10 @@ fn the_far_clock_divides_a_round_trip_and_names_no_other() {
     };
     // The delay is of one way where only one carries enough to have a queue.
     assert_eq!(ways(0.1, 1e4), Both::new(Some(200.0), None));
-    assert_eq!(ways(0.9, 1e4), Both::new(None, Some(200.0)));
-    assert_eq!(ways(0.25, 1e7), Both::new(Some(150.0), Some(50.0)));
+    // Nothing of the client's is sent in a full packet there.
+    assert_eq!(ways(0.9, 1e4), Both::new(None, Some(200.0 + SENT_MS)));
+    let both = [0.75, 0.25].map(|share| Some((200.0 + SENT_MS) * share - SENT_MS));
+    assert_eq!(ways(0.25, RATE_BPS), Both::new(both[0], both[1]));
 }
 
 #[test]
@@ -198,7 +204,7 @@ fn the_deeper_of_two_queues_is_the_headline() {
     let told = |share| {
         vec![
             ("back_share", F(share)),
-            ("back_standing_bps", F(1e7)),
+            ("back_standing_bps", F(RATE_BPS)),
             ("back_steadiness", F(0.95)),
         ]
     };
@@ -245,7 +251,7 @@ fn what_went_as_fast_before_fills_the_queue_only_if_it_filled_the_link() {
     let fills = |application_share, step_share| {
         let before = vec![
             ("low_before_windows", U(8)),
-            ("ahead_before_bps", F(1e7)),
+            ("ahead_before_bps", F(RATE_BPS)),
             ("step_share", F(step_share)),
         ];
         let held = vec![("limit_down_application_share", F(application_share))];
@@ -362,7 +368,10 @@ fn delay_on_a_level_that_no_traffic_explains_is_a_queue_only_if_it_grew() {
     let longer_way = verdict(vec![("step_share", F(1.0)), ("step_ms", F(60.0))]);
     assert_eq!(longer_way.kind, VerdictKind::OtherDelay);
     let other = longer_way.directions.down.other_delays[0];
-    assert_eq!((other.kind, other.ms), (OtherKind::RouteChange, 60.0));
+    assert_eq!(
+        (other.kind, other.ms),
+        (OtherKind::RouteChange, 60.0 + SENT_MS)
+    );
     assert_eq!(verdict(vec![]).kind, VerdictKind::CannotTell);
     let grown = verdict(vec![("step_share", F(0.0))]);
     assert_eq!(grown.kind, VerdictKind::Bloated);
