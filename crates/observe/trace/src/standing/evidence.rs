@@ -295,7 +295,7 @@ impl Judged<'_> {
             sharp: sum(|d| d.sharp),
             windows: seen.len() as u32,
             low: low.len() as u32,
-            standing: self.standing(&low, &runs, &stood),
+            standing: self.standing(&seen, &low, &runs, &stood),
             waits: self.told(waits, &states, seen.len()),
             step: step_us(self.windows, self.delays, self.target).map(Delta::us),
             ahead: self.carrying(self.leg, &low, &stood),
@@ -393,7 +393,13 @@ impl Judged<'_> {
         self.delays[at].usual.iter().sum::<i64>() as f64 / 2e3
     }
 
-    fn standing(&self, low: &[usize], runs: &[Run], stood: &[usize]) -> Option<Standing> {
+    fn standing(
+        &self,
+        seen: &[usize],
+        low: &[usize],
+        runs: &[Run],
+        stood: &[usize],
+    ) -> Option<Standing> {
         let halves = stood.iter().flat_map(|&at| self.delays[at].usual);
         let mut delays: Vec<f64> = halves.map(|us| us as f64 / 1e3).collect();
         let mut at = |q| quantile(&mut delays, q);
@@ -401,8 +407,7 @@ impl Judged<'_> {
         let held = stood
             .iter()
             .map(|&place| self.delays[place].held as f64 / 1e3);
-        let seen: Vec<usize> = self.sampled(0..self.windows.len()).collect();
-        let levels = self.on_levels(&seen);
+        let levels = self.on_levels(seen);
         let on_levels = stood.iter().filter(|place| levels.contains(place)).count();
         Some(Standing {
             windows: runs.iter().map(|run| self.length(run)).sum(),
