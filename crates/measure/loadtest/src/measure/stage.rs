@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tracing::info;
 use unbloat_units::{Both, Bytes, Delta, Direction, Rate, Time};
 
-/// Over which a rate is told, and for which a queue has to stand.
+/// Time over which rates are averaged and the least round trip is taken, which contains the queue that stands.
 const RATE_OVER: Delta = Delta::secs(1);
 
 /// The connections of one stage and what they carried lately.

@@ -17,7 +17,7 @@ pub struct Pipe {
     service: Constant,
     framing: Framing,
     delay: Delta,
-    /// What waits, what is being sent and what is under way, in the order of arrival.
+    /// Packets that wait, are being sent or are in the delay, in the order of arrival.
     packets: VecDeque<Passing>,
     /// So many of them, the first ones, have left the link. The next one is being sent.
     sent: usize,
