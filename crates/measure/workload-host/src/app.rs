@@ -93,7 +93,7 @@ impl Ports<'_> {
         net.keep_fault(added)?;
         self.links.congestion_control[1]
             .get_or_insert_with(|| end.congestion_control().unwrap_or_default());
-        net.by_peer.insert((client, port), id);
+        net.by_peer.insert((flow, client, port), id);
         let at_least = net.read_at_least.as_u64();
         let connection = Connection::new(flow, conn, end, port, at_least);
         net.conns.push(Some(Box::new(connection)));

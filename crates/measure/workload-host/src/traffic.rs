@@ -53,7 +53,7 @@ pub(crate) struct Net {
     listeners: Vec<Option<Socket>>,
     pub(crate) conns: Vec<Option<Box<Connection>>>,
     /// Connections whose server's end has not come yet, by their clients' addresses.
-    pub(crate) by_peer: HashMap<(Ipv4Addr, u16), u32>,
+    pub(crate) by_peer: HashMap<(u32, Ipv4Addr, u16), u32>,
     happenings: VecDeque<(u32, Time, Happening)>,
     /// Connections that are over.
     gone: Vec<(u32, Ending)>,
@@ -208,7 +208,8 @@ impl Traffic {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
                 Err(error) => return Err(error).doing(|| "accepting a connection".to_owned()),
             };
-            let peer = peer.as_socket_ipv4().map(|peer| (*peer.ip(), peer.port()));
+            let peer = peer.as_socket_ipv4();
+            let peer = peer.map(|peer| (flow, *peer.ip(), peer.port()));
             let id = peer.and_then(|peer| self.net.by_peer.remove(&peer));
             // Others than our clients are turned away, and clients that have left meanwhile.
             let Some(id) = id else { continue };
@@ -339,10 +340,9 @@ impl Traffic {
         };
         let plan = &self.plans[connection.flow as usize];
         let [to, from] = [plan.client, plan.server].map(|site| self.net.sites[site].address);
-        let peer = (to, connection.port);
         let read = |sender| connection.end(sender).map_or(0, |end| end.read);
         let closed = ConnectionEnd {
-            client: peer,
+            client: (to, connection.port),
             server: (from, server_port(connection.flow)),
             ending,
             read: Both::of(|direction| Bytes::new(read(direction.reverse()))),
@@ -357,6 +357,7 @@ impl Traffic {
             "connection ended"
         );
         watch.ended(now, connection.flow, connection.conn, &closed);
+        let peer = (connection.flow, to, connection.port);
         self.net.by_peer.remove(&peer);
         if !connection.is_shut() {
             let Connection { client, server, .. } = *connection;

@@ -92,6 +92,21 @@ fn a_finite_transfer_is_done_to_the_byte_in_both_directions() {
     }
 }
 
+/// Clients' ports are the kernel's choice, which gives one port to connections to several servers: of so many flows, in all but one run of
+/// hundreds some pair shares one.
+#[test]
+fn flows_whose_clients_have_the_same_port_are_told_apart() {
+    const FLOWS: usize = 240;
+    for _ in 0..2 {
+        let params = r#"{"direction": "down", "size": "10 kB"}"#;
+        let plans = (0..FLOWS).map(|_| plan(config("finite", params)));
+        let (report, seen) = run(plans.collect(), Delta::ms(500));
+        let is_whole = |flow: &FlowReport| flow.connections == 1 && flow.failed == 0;
+        assert!(report.flows.iter().all(is_whole));
+        assert_eq!(seen.received, [301, 10_000].map(|each| each * FLOWS as u64));
+    }
+}
+
 #[test]
 fn a_page_loads_over_its_connections_and_closes_them() {
     let params =
