@@ -44,6 +44,10 @@ fn inside(folders: &Folders) -> Result<(), String> {
             Ok(())
         }
         "fail" => Err(rest.to_owned()),
+        "panic" => {
+            let thread = std::thread::spawn(|| panic!("out of sheep"));
+            thread.join().map_err(|_| "a thread panicked".to_owned())
+        }
         _ => Err(format!("no such job: {what}")),
     }
 }
@@ -74,6 +78,12 @@ fn commands_of_the_host_run() {
     let error = run(guest(), "fail no luck").unwrap_err();
     assert!(
         matches!(&error, GuestError::Inside { message } if message == "no luck"),
+        "{error}"
+    );
+    let error = run(guest(), "panic").unwrap_err().to_string();
+    let is_told = |words| error.contains(words);
+    assert!(
+        is_told("out of sheep") && is_told("tests/over_host.rs:"),
         "{error}"
     );
 }

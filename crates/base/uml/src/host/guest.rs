@@ -145,7 +145,9 @@ impl Guest {
         }
         match fs::read_to_string(finished.output().join(inside::STATUS)) {
             Ok(status) if status == "ok" => Ok(finished),
-            Ok(message) => Err(GuestError::Inside { message }),
+            Ok(message) => Err(GuestError::Inside {
+                message: message + panic_in(&console),
+            }),
             Err(_) => Err(GuestError::Died { console }),
         }
     }
@@ -177,6 +179,12 @@ impl Guest {
             .stderr(errors);
         Ok(command)
     }
+}
+
+/// Of a console, from where a thread says that it panicked, which place it was: whoever joins the thread does not know it.
+fn panic_in(console: &str) -> &str {
+    let at = console.find("\nthread '").unwrap_or(console.len());
+    &console[at..]
 }
 
 /// Where the kernel keeps its memory, in a file without a name; on a disk it would be written out.
