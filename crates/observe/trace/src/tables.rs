@@ -81,7 +81,7 @@ columns! {
         direction: Direction = "down: round trips between the capture point and the client; up: between the capture point and the server",
         start_ns: i64 = "first window, since the trace began",
         end_ns: i64 = "end of the last window",
-        rtt_floor_ms: Option<f64> = "smallest round trip of the flow, both sides of the capture point as far as they were seen",
+        rtt_floor_ms: Option<f64> = "smallest round trip of the flow, both sides of the capture point; null if only one was seen",
         floor_seen: bool = "the flow's handshake was captured, so the floor is among its samples unless the queue stood before",
         samples: u64 = "delays measured",
         sharp_samples: u64 = "those that bound the host's own wait to 100 ms",

@@ -74,7 +74,7 @@ impl Analysis for Standing {
 fn write(recorder: &mut Recorder, is_over: bool, flow: &Flow<'_>, cx: &mut Context<'_>) {
     let floors = Both::of(|side| flow.half(side).rtt_floor());
     let facts = Facts {
-        rtt_floor: floors.into_iter().flatten().reduce(|a, b| a + b),
+        rtt_floor: floors.down.zip(floors.up).map(|(down, up)| down + up),
         is_begin_seen: Direction::BOTH.iter().any(|&s| flow.half(s).is_syn_seen()),
         is_over,
         is_told_always: cx.params.standing_of_all_flows,
@@ -485,6 +485,23 @@ mod tests {
             ..Download::default()
         };
         assert!(stood(&at_sender.seen(growing), "down").0 >= 12.0);
+    }
+
+    #[test]
+    fn half_of_a_path_has_no_round_trip() {
+        let floor = |captured| {
+            let download = Download {
+                captured,
+                has_stamps: false,
+                is_captured_at_client: true,
+                ..Download::default()
+            };
+            let floors = download.seen(|_| 0.0).values("standing", "rtt_floor_ms");
+            floors[0].map(f64::round)
+        };
+        assert_eq!(floor(&["<", ">"]), Some(41.0));
+        // The capture began after the handshake: the server's end of the path was never measured.
+        assert_eq!(floor(&["< 1", "> 1+0 ack 1"]), None);
     }
 
     /// Requests three times a second, captured at the client, whose answers carry their acknowledgments and are late by `late` of the time,

@@ -16,7 +16,7 @@ use unbloat_units::{Both, Delta, Direction};
 /// What is known of the flow besides its windows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
-    /// Smallest round trip over both sides, as far as they were seen.
+    /// Smallest round trip over both sides of the capture point. `None` if only one was seen: a half of a path tells nothing of the whole.
     pub(crate) rtt_floor: Option<Delta>,
     /// The handshake was seen, so the flow's first packets are among the samples.
     pub(crate) is_begin_seen: bool,
