@@ -35,7 +35,7 @@ Examples:
 Example of a verdict:
   During upload: the queue is between hop 1, your gateway (192.168.1.1) and
   hop 2 (10.64.0.1); hop 1, your gateway (192.168.1.1) holds it. It adds
-  214.3 ms (205.1 to 220.7); 100 % of resamples agree
+  214.3 ms (205.1 to 220.7)
 docs/locate.md describes the method and the verdicts.")]
 pub struct Args {
     /// Server at the end of the path, used for the load: HOST, HOST:PORT, https://HOST/PATH or ndt7://HOST

@@ -115,8 +115,11 @@ impl Case {
         let printed = published::mean_delay(self.load, capacity);
         let error = 100.0 * (printed / exact - 1.0);
         let eq4 = match error.abs() < 0.05 {
-            true => "; Eq. 4 agrees".to_owned(),
-            false => format!("; Eq. 4 gives {} ({error:+.1} %)", span(printed)),
+            true => "; Jiang et al. 2012, eq. 4: the same".to_owned(),
+            false => format!(
+                "; Jiang et al. 2012, eq. 4: {} ({error:+.1} %)",
+                span(printed)
+            ),
         };
         let largest = buffer(question, capacity);
         lines.push((format!("with {largest}"), format!("{}{eq4}", delays(found))));

@@ -146,9 +146,9 @@ impl fmt::Display for Verdict {
             Finding::Queue {
                 step,
                 confidence,
-                agreement,
                 layer,
                 others,
+                ..
             } => {
                 let sure = match confidence {
                     Confidence::Certain => "",
@@ -164,11 +164,7 @@ impl fmt::Display for Verdict {
                 if let Some(layer) = layer {
                     write!(f, ", {layer}")?;
                 }
-                write!(
-                    f,
-                    ". It adds {step}; {:.0} % of resamples agree",
-                    agreement * 100.0
-                )?;
+                write!(f, ". It adds {step}")?;
                 let mut others = others.iter();
                 others.try_for_each(|other| write!(f, "\n  also {}: {other}", other.place))
             }
@@ -212,7 +208,7 @@ mod tests {
         assert_eq!(
             queue(first, second, Phase::Up, None),
             "During upload: the queue is between hop 1, your gateway (10.0.0.1) and hop 2 (10.0.0.1); \
-             hop 1, your gateway (10.0.0.1) holds it. It adds 80.0 ms (78.0 to 83.0); 100 % of resamples agree"
+             hop 1, your gateway (10.0.0.1) holds it. It adds 80.0 ms (78.0 to 83.0)"
         );
         let down = queue(first, second, Phase::Down, None);
         assert!(down.contains("; hop 2 (10.0.0.1) holds it"), "{down}");
