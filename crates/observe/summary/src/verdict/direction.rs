@@ -184,11 +184,11 @@ impl<'a> Case<'a> {
             return self.without_claim(direction);
         };
         let (kind, reason) = match main.p50_ms {
-            _ if !is_explained && self.has_step(main.row) => {
+            _ if !is_explained && has_step(main.row) => {
                 return self.other_delay(direction, OtherKind::RouteChange, main);
             }
             _ if !is_explained
-                && (self.may_be_longer_way(main.row) || main.row.standing < LEAST_UNEXPLAINED) =>
+                && (may_be_longer_way(main.row) || main.row.standing < LEAST_UNEXPLAINED) =>
             {
                 (VerdictKind::CannotTell, Some(Reason::Unexplained))
             }
@@ -389,16 +389,6 @@ impl<'a> Case<'a> {
         others
     }
 
-    /// The path went from one level to another, at once.
-    fn has_step(&self, row: &Row) -> bool {
-        row.step_ms >= Some(LEAST_STEP_MS) && row.step_share > Some(0.0)
-    }
-
-    /// Its delay stayed, as a full queue's and a longer route's do, and was not seen to grow, as only a queue's does.
-    fn may_be_longer_way(&self, row: &Row) -> bool {
-        row.level_share >= LEVEL && row.step_share != Some(0.0)
-    }
-
     /// No queue before or after the capture point can have hidden from the flow: both legs' round trips are known, or the other leg is as
     /// short as the way from a host to its own interface.
     fn covers(&self, row: &Row, direction: Direction) -> bool {
@@ -473,6 +463,16 @@ impl<'a> Case<'a> {
             ..nothing(direction, kind)
         }
     }
+}
+
+/// The path went from one level to another, at once.
+fn has_step(row: &Row) -> bool {
+    row.step_ms >= Some(LEAST_STEP_MS) && row.step_share > Some(0.0)
+}
+
+/// Its delay stayed, as a full queue's and a longer route's do, and was not seen to grow, as only a queue's does.
+fn may_be_longer_way(row: &Row) -> bool {
+    row.level_share >= LEVEL && row.step_share != Some(0.0)
 }
 
 fn nothing(direction: Direction, kind: VerdictKind) -> DirectionVerdict {
