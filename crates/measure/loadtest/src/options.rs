@@ -194,8 +194,8 @@ pub struct Options {
     /// What the server knows its users by.
     pub token: Option<String>,
     pub flows: Flows,
-    /// Directions whose queue is kept short: no more connections than the empty path has room for, as the queue of their start takes a slow line
-    /// many seconds to lose.
+    /// Directions whose queue a shaper keeps short, or is to: no more connections than the empty path has room for, unless the queue that stands stays. That
+    /// of their start takes a slow line many seconds to lose.
     pub is_shaped: Both<bool>,
     pub probing: Probing,
     /// Of our sockets, and asked of the server for its own.

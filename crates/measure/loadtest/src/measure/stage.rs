@@ -20,6 +20,7 @@ const RATE_OVER: Delta = Delta::secs(1);
 /// The connections of one stage and what they carried lately.
 struct Loads {
     carriers: Vec<(Arc<Flow>, JoinHandle<()>)>,
+    /// Of two seconds.
     lately: VecDeque<Tick>,
     /// What had been carried when the ramp was over.
     ramped: Option<(Time, Both<Bytes>)>,
@@ -83,9 +84,11 @@ impl Test<'_> {
             let rates = loads.rates(now, last_rtt);
             if let Some(carrier) = &self.carrier {
                 let intervals = elapsed.as_ns() / self.options.plan.interval.as_ns().max(1);
-                let standing = loads.standing();
+                let standing = loads.standing(now);
+                // A queue that a shaper drains is gone by then, or becomes shorter.
+                let stays = elapsed >= planned.lasts / 2 && loads.stays(now);
                 let wanted = Both::of(|way| {
-                    let rtt = match self.options.is_shaped[way] {
+                    let rtt = match self.options.is_shaped[way] && !stays {
                         true => round_trips.map(|[least, _]| least),
                         false => standing,
                     };
@@ -184,6 +187,10 @@ impl Test<'_> {
     }
 }
 
+fn is_of_last(at: Time, now: Time) -> bool {
+    now.since(at) <= RATE_OVER
+}
+
 impl Loads {
     /// Begins connections until each loaded direction had so many.
     fn grow(&mut self, carrier: &Arc<Carrier>, (run, stage): (usize, Stage), wanted: Both<u16>) {
@@ -236,9 +243,17 @@ impl Loads {
         })
     }
 
-    /// The least round trip lately: of the path and the queue that stands on it.
-    fn standing(&self) -> Option<Delta> {
-        self.lately.iter().filter_map(|(_, _, rtt)| *rtt).min()
+    /// The least round trip of the last second: of the path and the queue that stands on it.
+    fn standing(&self, now: Time) -> Option<Delta> {
+        let last = self.lately.iter().filter(|(at, ..)| is_of_last(*at, now));
+        last.filter_map(|(_, _, rtt)| *rtt).min()
+    }
+
+    /// The queue that stands is no shorter than it was in the second before.
+    fn stays(&self, now: Time) -> bool {
+        let before = self.lately.iter().filter(|(at, ..)| !is_of_last(*at, now));
+        let stood = before.filter_map(|(_, _, rtt)| *rtt).min();
+        stood.is_some_and(|stood| self.standing(now) >= Some(stood))
     }
 
     fn rates(&mut self, now: Time, rtt: Option<Delta>) -> Both<Rate> {
@@ -247,11 +262,12 @@ impl Loads {
         while self
             .lately
             .front()
-            .is_some_and(|(at, ..)| now.since(*at) > RATE_OVER)
+            .is_some_and(|(at, ..)| now.since(*at) > RATE_OVER * 2)
         {
             self.lately.pop_front();
         }
-        let (at, before) = match self.lately.front() {
+        let mut last = self.lately.iter().filter(|(at, ..)| is_of_last(*at, now));
+        let (at, before) = match last.next() {
             Some((at, before, _)) => (*at, *before),
             None => (now, carried),
         };
@@ -268,5 +284,35 @@ impl Loads {
             flow.end(now, None);
             task.abort();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a queue stays whose round trips, each 100 ms, were these.
+    fn stays(rtts: impl Iterator<Item = i64>) -> bool {
+        let mut loads = Loads {
+            carriers: Vec::new(),
+            lately: VecDeque::new(),
+            ramped: None,
+        };
+        let mut now = Time::from_ns(0);
+        for ms in rtts {
+            now += Delta::ms(100);
+            loads.rates(now, Some(Delta::ms(ms)));
+        }
+        loads.stays(now)
+    }
+
+    #[test]
+    fn a_queue_that_is_drained_does_not_stay_and_one_that_nobody_drains_does() {
+        // A tenth of the line's rate is left to drain it.
+        assert!(!stays((0..30).map(|at| 900 - 10 * at)));
+        assert!(stays((0..30).map(|_| 154)));
+        assert!(stays((0..30).map(|at| 100 + at % 7)));
+        // Nothing is known of the second before.
+        assert!(!stays((0..9).map(|_| 154)));
     }
 }
