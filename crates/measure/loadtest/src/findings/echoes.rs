@@ -182,6 +182,15 @@ fn round(echo: &Echo) -> Option<(Time, Delta)> {
     Some((echo.sent, echo.rtt?))
 }
 
+/// What nobody of a time waited less than in that direction.
+pub(super) fn least(measured: &Measured, span: Span, direction: Direction) -> Option<Delta> {
+    let delays = match direction {
+        Direction::Down => samples(measured, span, down),
+        Direction::Up => samples(measured, span, up),
+    };
+    delays.into_iter().map(|sample| sample.delay).min()
+}
+
 fn compare(
     measured: &Measured,
     (still, baseline): (Span, Baseline),

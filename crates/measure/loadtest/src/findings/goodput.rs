@@ -1,11 +1,14 @@
 //! What the path delivered, what of it receiving applications got, and from when on a stage was loaded.
 
 use super::curves::{Curves, at};
+use super::echoes;
 use super::stalls::{RECOVERY, Stall, outside};
 use crate::measured::{Counter, Measured, StageRun};
 use unbloat_units::{Bytes, Delta, Direction, Rate, Time};
 
 const BIN: Delta = Delta::ms(250);
+/// RFC 8289 §4.4: a queue that is not shorter for so long keeps a link busy.
+const STANDS: Delta = Delta::ms(5);
 
 /// Rates of one stage and direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,6 +22,8 @@ pub struct Carried {
     /// Of delivered rates of seconds (of quarters, where it lasts less than four): from the tenth to the ninetieth percentile,
     /// by the median. None of less than four.
     pub spread: Option<f64>,
+    /// The same of half seconds in which a queue stood: of what the line carried, as far as it was asked for all that it could.
+    pub spread_full: Option<f64>,
 }
 
 pub(super) fn over(
@@ -47,15 +52,25 @@ pub(super) fn over(
         // When a hole is filled, what had come before these times counts as well; that was not delivered in them.
         goodput: rate(&in_order)?.min(delivered),
         goodput_by: in_order.counter,
-        spread: spread(&arrived, stalls, span),
+        spread: spread((&arrived, stalls), span, BIN * 4, |_| true),
+        spread_full: spread((&arrived, stalls), span, BIN * 2, |part| {
+            echoes::least(measured, part, direction).is_some_and(|least| least >= STANDS)
+        }),
     })
 }
 
-fn spread(curves: &Curves, stalls: &[Stall], span: (Time, Time)) -> Option<f64> {
+/// Of parts of at most this length that are wanted.
+fn spread(
+    (curves, stalls): (&Curves, &[Stall]),
+    span: (Time, Time),
+    most: Delta,
+    is_wanted: impl Fn((Time, Time)) -> bool,
+) -> Option<f64> {
     let to = span.1.min(curves.end()?);
-    let each = (to.since(span.0) / 4).clamp(BIN * 2, BIN * 4);
+    let each = (to.since(span.0) / 4).clamp(BIN * 2, most);
     let parts = outside(stalls, (span.0, to), RECOVERY).into_iter();
     let rates = parts.flat_map(|part| curves.rates(part, each));
+    let rates = rates.filter(|(begin, _)| is_wanted((*begin, *begin + each)));
     let mut rates: Vec<Rate> = rates.map(|(_, rate)| rate).collect();
     rates.sort_unstable();
     let at = |share: f64| rates[((rates.len() - 1) as f64 * share).round() as usize].as_bps_f64();

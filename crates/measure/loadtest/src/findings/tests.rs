@@ -509,3 +509,31 @@ fn a_handshake_whose_first_packet_was_lost_tells_nothing_of_the_queue() {
     let added = down.added_rtt.unwrap();
     assert_eq!((added.max, down.account.lost), (Delta::ms(160), 7));
 }
+
+/// Radio: 32 and 64 Mbit/s by turns, half a second each.
+#[test]
+fn a_rate_that_changes_while_a_queue_stands_is_the_lines_though_seconds_are_alike() {
+    let mut measured = downloaded();
+    for count in &mut measured.counts {
+        let passed = count.at.since(at_ms(3_000));
+        let (whole, rest) = (
+            passed.as_ns() / 1_000_000_000,
+            passed.as_ns() % 1_000_000_000,
+        );
+        let slow = Delta::ns(rest.min(500_000_000));
+        let fast = Delta::ns((rest - 500_000_000).max(0));
+        count.bytes =
+            Rate::mbps(48) * Delta::secs(whole) + Rate::mbps(32) * slow + Rate::mbps(64) * fast;
+    }
+    let is_steady = |of: &Measured| {
+        let found = findings(of, Rule::DslReports);
+        assert!(found.loads[0].spread.down.unwrap() < 0.05);
+        found.loads[0].is_steady(Direction::Down)
+    };
+    assert!(!is_steady(&measured));
+    // Where none stands, it is what TCP asked for.
+    for echo in &mut measured.echoes {
+        echo.added_down = Some(Delta::ZERO);
+    }
+    assert!(is_steady(&measured));
+}
