@@ -109,7 +109,8 @@ impl Found {
     fn of(before: &LoadedDirection, after: &LoadedDirection, is_changing: bool) -> Found {
         let enough = |delay: Delta| FALLS_BY.max(Delta::from_secs_f64(delay.as_secs() * FALLS));
         let fell = before.added_p95 - after.added_p95;
-        let is_steady = before.is_steady && after.is_steady && !is_changing;
+        // Of the line: behind a cure, the cure or a busy machine may make a rate unsteady.
+        let is_steady = before.is_steady && !is_changing;
         Found {
             is_less: fell >= enough(before.added_p95),
             is_more: fell <= Delta::ZERO - enough(before.added_p95),
@@ -256,6 +257,17 @@ mod tests {
         let after = tested(both((270, 15), (300, 9))).verdict;
         let stays = judge(&followed, &before, &after).stays;
         assert_eq!(stays, Both::new(true, true));
+    }
+
+    #[test]
+    fn a_rate_that_is_unsteady_only_behind_the_cure_excuses_no_cost() {
+        let before = tested(both((343, 192), (1, 15))).verdict;
+        let mut after = tested(both((11, 154), (1, 15))).verdict;
+        after.directions[0].is_steady = false;
+        assert!(!judge(&shaped(true, false), &before, &after).has_helped());
+        let mut changes = before;
+        changes.directions[0].is_steady = false;
+        assert!(judge(&shaped(true, false), &changes, &after).stays.down);
     }
 
     #[test]
