@@ -10,7 +10,7 @@ const chromium = new Chromium();
 try {
   const tab = await chromium.tab({ width: 1100, height: 900 });
   await tab.open(url);
-  await tab.evaluate("const send = fetch; fetch = (to, what) => { if (`${to}`.endsWith('/verdict')) window.measured = what.body; return send(to, what); }");
+  await tab.evaluate("const send = fetch; fetch = (to, what) => { if (`${to}`.includes('/v1/verdict')) window.measured = what.body; return send(to, what); }");
   await tab.evaluate("document.getElementById('start').click()");
   const [is, was] = ["document.getElementById('start').textContent === 'Stop'", "document.getElementById('start').textContent === 'Start'"];
   await tab.until(is, LONGEST_MS);
