@@ -1,4 +1,5 @@
-// The server's account: what it received of uploads, and its kernel's round trips, by its own clock. See docs/protocol.md, "Account".
+// The server's account: what it received of uploads, what its kernel knows to have arrived of downloads, and its round trips, by its own clock. See
+// docs/protocol.md, "Account".
 
 /** Longer is none of our server's. */
 const LINE_CHARACTERS = 1 << 20;
@@ -19,17 +20,17 @@ export class Lines {
 /** Lines have lists only of what is new. */
 const list = (value) => (Array.isArray(value) ? value : []);
 
-/** Fewer segments do not tell their mean size: those of the handshakes are small. */
-const ENOUGH_SEGMENTS = 100;
+/** Fewer segments do not tell their mean size. */
+const ENOUGH_SEGMENTS = 20;
 
-/** Bytes of all uploads of a session, those that have left the account included. */
+/** Bytes of all transfers of a session, those that have left the account included. */
 export class Received {
   #flows = new Map();
   #connections = new Map();
 
   /**
-   * From a line to `{ server_ms, bytes, rtts_ms, came }`; null from what is none. `bytes` are what the server's application got, `came` is what its
-   * kernel says of each connection in the line: `[number, bytes in order, segments]`.
+   * From a line to `{ server_ms, bytes, rtts_ms, came, went }`; null from what is none. `bytes` are what the server's application got, `came` and `went`
+   * what its kernel says of each connection in the line: `[number, bytes in order, segments]` and `[number, bytes that arrived]`.
    */
   read(line) {
     let said;
@@ -48,35 +49,62 @@ export class Received {
     const bytes = [...this.#flows.values()].reduce((sum, value) => sum + value, 0);
     const connections = list(said.connections).filter((one) => one?.tcp);
     const rtts_ms = connections.map(({ tcp }) => tcp.rtt_ms).filter(Number.isFinite);
-    const came = connections.map(({ connection, tcp }) => {
+    const kernel = connections.map(({ connection, tcp }) => {
       // What is not told is as it was.
-      const { received_bytes, received_segments } = { ...this.#connections.get(connection), ...tcp };
-      this.#connections.set(connection, { received_bytes, received_segments });
-      return [connection, received_bytes, received_segments];
+      const { received_bytes, received_segments, delivered_bytes } = { ...this.#connections.get(connection), ...tcp };
+      this.#connections.set(connection, { received_bytes, received_segments, delivered_bytes });
+      return [connection, received_bytes, received_segments, delivered_bytes];
     });
-    return { server_ms: said.time_ns / 1e6, bytes, rtts_ms, came: came.filter((one) => one.every(Number.isFinite)) };
+    const isTold = (one) => one.every(Number.isFinite);
+    const came = kernel.map(([connection, bytes, segments]) => [connection, bytes, segments]).filter(isTold);
+    const went = kernel.map(([connection, , , bytes]) => [connection, bytes]).filter(isTold);
+    return { server_ms: said.time_ns / 1e6, bytes, rtts_ms, came, went };
   }
 }
 
-/**
- * Readings with all bytes that arrived in place of those that came in order: segments times their mean size. That is the most bytes in order for a
- * segment that a connection ever had: while nothing is missing, all that came is in order. Where the kernel says nothing of it, they stay as they are.
- */
-export function delivered(readings) {
-  const sizes = new Map();
-  for (const [connection, bytes, segments] of readings.flatMap(({ came }) => came)) {
-    if (segments >= ENOUGH_SEGMENTS) sizes.set(connection, Math.max(sizes.get(connection) ?? 0, bytes / segments));
-  }
-  if (sizes.size === 0) return readings;
+/** Of each connection since the reading that told of it first, then all together; `count` takes what a reading says of one, in `list`. */
+function summed(readings, list, count) {
   const first = new Map();
   const arrived = new Map();
-  return readings.map(({ came, ...rest }) => {
-    for (const [connection, bytes, segments] of came) {
-      const all = Math.max(bytes, segments * (sizes.get(connection) ?? 0));
-      if (!first.has(connection)) first.set(connection, all);
-      arrived.set(connection, Math.max(arrived.get(connection) ?? 0, all - first.get(connection)));
+  return readings.map((reading) => {
+    for (const said of reading[list]) {
+      const [connection] = said;
+      if (!first.has(connection)) first.set(connection, said);
+      arrived.set(connection, Math.max(arrived.get(connection) ?? 0, count(said, first.get(connection))));
     }
-    return { ...rest, bytes: [...arrived.values()].reduce((sum, value) => sum + value, 0) };
+    return { ...reading, bytes: [...arrived.values()].reduce((sum, value) => sum + value, 0) };
+  });
+}
+
+/**
+ * Readings with all bytes of uploads that arrived in place of those that came in order: segments times their mean size. That is the most bytes in order
+ * for a segment that any connection ever had: while nothing is missing, all that came is in order. Where the kernel says nothing of it, they stay as
+ * they are.
+ */
+export function delivered(readings) {
+  let size = 0;
+  summed(readings, "came", ([, bytes, segments], [, bytesBefore, before]) => {
+    // Segments of the handshakes are small, and a connection may be known late.
+    for (const [sum, of] of [[bytes, segments], [bytes - bytesBefore, segments - before]]) {
+      if (of >= ENOUGH_SEGMENTS) size = Math.max(size, sum / of);
+    }
+    return 0;
+  });
+  if (size === 0) return readings;
+  return summed(readings, "came", ([, bytes, segments], [, bytesBefore, before]) => Math.max(bytes - bytesBefore, (segments - before) * size));
+}
+
+/**
+ * Readings with all bytes of downloads that arrived, the account's own included: a tenth of a slow line. Those are in `page`, `[{ at_ms, beside }]`. A
+ * browser hands over whole messages in order: behind a lost segment, or in a message that has not ended, is a second of such a line. Null where the
+ * kernel says nothing of it.
+ */
+export function downloaded(readings, page) {
+  if (!readings.some(({ went }) => went.length > 0)) return null;
+  let next = 0;
+  return summed(readings, "went", ([, bytes], [, before]) => bytes - before).map((reading) => {
+    while (next < page.length && page[next].at_ms <= reading.at_ms) next += 1;
+    return { ...reading, bytes: reading.bytes + (page[next - 1]?.beside ?? 0) };
   });
 }
 

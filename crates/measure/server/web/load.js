@@ -5,7 +5,7 @@
 // after the other.
 //
 // In: { begin: { session, token, control } } once, { load: { down, up } } with booleans.
-// Out: { ready } once, { down: { at_ms, bytes } } every so often, { account: { arrived_ms, server_ms, bytes, rtts_ms, came } }, { connections }, { control: name },
+// Out: { ready } once, { down: { at_ms, bytes, beside } } every so often, `beside` of the account, { account: { arrived_ms, server_ms, bytes, rtts_ms, came, went } }, { connections }, { control: name },
 // { trouble: words }, { isAccountOver } when the server says no more.
 
 import { Lines, Received } from "./account.js";
@@ -31,6 +31,7 @@ const NOISE = new Uint8Array(MOST_MESSAGE);
 
 let headers = {};
 let received = 0;
+let beside = 0;
 let sockets = [];
 let loading = { down: false, up: false };
 let active = 0;
@@ -41,7 +42,7 @@ onmessage = ({ data }) => (data.begin ? begin(data.begin) : load(data.load));
 async function begin({ session, token, control }) {
   if (token) headers = { Authorization: `Bearer ${token}` };
   crypto.getRandomValues(NOISE);
-  setInterval(() => postMessage({ down: { at_ms: now(), bytes: received } }), READING_MS);
+  setInterval(() => postMessage({ down: { at_ms: now(), bytes: received, beside } }), READING_MS);
   setInterval(fill, FILL_MS);
   account(session);
   const opening = Array.from({ length: CONNECTIONS }, (_, flow) => open(session, flow, control));
@@ -85,6 +86,7 @@ async function account(session) {
       const { done, value } = await reader.read();
       if (done) return postMessage({ isAccountOver: true });
       const arrived_ms = now();
+      beside += value.length;
       for (const line of lines.push(value)) {
         const reading = total.read(line);
         if (reading) postMessage({ account: { arrived_ms, ...reading } });

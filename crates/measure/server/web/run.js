@@ -1,6 +1,6 @@
 // One run: session, workers, stages, and what was seen meanwhile.
 
-import { byPage, delivered } from "./account.js";
+import { byPage, delivered, downloaded } from "./account.js";
 import { now } from "./clock.js";
 import { Life, PATIENCE_MS } from "./life.js";
 import { INTERVAL_MS, LANES } from "./stages.js";
@@ -89,8 +89,11 @@ export class Run {
 
   /** What there is by now, on the page's time from the run's start: for the plot. */
   seen() {
-    const up = this.#account.length > 0 ? delivered(byPage(this.#account)) : [];
-    return { stages: this.#stages, samples: this.#samples, down: this.#down, up, now_ms: this.#time() };
+    return { stages: this.#stages, samples: this.#samples, down: this.#down, up: delivered(this.#accounted()), now_ms: this.#time() };
+  }
+
+  #accounted() {
+    return this.#account.length > 0 ? byPage(this.#account) : [];
   }
 
   /** When its time 0 was. */
@@ -230,7 +233,8 @@ export class Run {
     this.#probe.postMessage({ finish: true });
     await this.#until(() => this.#finished !== null, LAST_MS);
     this.#endHidden();
-    const seen = this.seen();
+    // The account may be a queue's length late: what the page itself received is for the live view.
+    const seen = { ...this.seen(), down: downloaded(this.#accounted(), this.#down) ?? this.#down };
     const unanswered = (this.#finished?.unanswered ?? []).map((at) => this.#time(at));
     return { judged: await this.#judged(seen, unanswered), seen };
   }

@@ -6,7 +6,7 @@ use crate::fields::{bps_or_null, ms_or_null};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use unbloat_stats::quantile;
-use unbloat_units::{Both, Delta, Rate};
+use unbloat_units::{Both, Delta, Direction, Rate};
 
 /// What a load needs until its rate and its queue stand: this share of its stage, or this long.
 const RAMP_SHARE: f64 = 0.4;
@@ -24,6 +24,12 @@ const LATER_INTERVALS: f64 = 2.0;
 const EARLIER_MS: f64 = 10.0;
 /// Rates of seconds on a line of a fixed rate differ by less, those of radio by more.
 const STEADY: f64 = 0.5;
+
+/// Of a message: its number, the header of its WebSocket frame, TLS 1.3's record.
+const MESSAGE_BYTES: Both<u64> = Both {
+    down: 8 + 2 + 22,
+    up: 8 + 6 + 22,
+};
 
 /// One stage, as it is judged.
 #[derive(Clone, Debug, Serialize)]
@@ -143,7 +149,15 @@ fn numbers(
     let added: Vec<f64> = added.collect();
     let share = |share| quantile(&mut added.clone(), share).map(delta);
     let loads = stage.name.loads();
-    let of = |is_loaded: bool, readings| is_loaded.then(|| rate(readings, from, to)).flatten();
+    let of = |direction, readings| {
+        let carried = loads[direction]
+            .then(|| rate(readings, from, to))
+            .flatten()?;
+        let messages = answered as f64 * 8e3 * MESSAGE_BYTES[direction] as f64 / (to - from);
+        let all = Rate::from_bps_f64(carried.as_bps_f64() + messages);
+        // A load that never ran stays one.
+        Some(if carried == Rate::ZERO { carried } else { all })
+    };
     let alone = match (loads.down, loads.up) {
         (true, false) => Some(&run.down),
         (false, true) => Some(&run.up),
@@ -164,8 +178,8 @@ fn numbers(
             .filter(|at| (from..to).contains(*at))
             .count(),
         growing: is_growing(counting, (from, to)),
-        down: of(loads.down, &run.down),
-        up: of(loads.up, &run.up),
+        down: of(Direction::Down, &run.down),
+        up: of(Direction::Up, &run.up),
         spread: alone.and_then(|readings| spread(readings, from, to)),
         kernel: kernel(&run.round_trips, (from, to), base).filter(|_| loads.down),
     }

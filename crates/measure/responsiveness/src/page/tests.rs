@@ -76,7 +76,8 @@ fn the_page_gets_the_verdict_of_the_same_code() {
     );
     assert_eq!(
         found.verdict.of(Direction::Up).unwrap().delivered,
-        Rate::mbps(5)
+        // And 50 messages a second of 36 bytes.
+        Rate::bps(5_014_400)
     );
     assert_eq!(found.verdict.doubts, []);
     assert_eq!(found.summary.base, Some(Delta::ms(20)));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { byPage, delivered, Lines, Received } from "../../web/account.js";
+import { byPage, delivered, downloaded, Lines, Received } from "../../web/account.js";
 
 const flow = (number, bytes, more = {}) => ({ flow: number, direction: "up", bytes, open: true, ...more });
 const line = (time_ns, flows, bytes) => JSON.stringify({ time_ns, flows, bytes });
@@ -21,15 +21,15 @@ test("a line without end is refused before it fills the memory", () => {
 
 test("uploads that have left the account still count, downloads do not", () => {
   const received = new Received();
-  assert.deepEqual(received.read(line(5e9, [flow(1, 100), flow(2, 50), flow(9, 7000, { direction: "down" })])), { server_ms: 5000, bytes: 150, rtts_ms: [], came: [] });
-  assert.deepEqual(received.read(line(6e9, [flow(1, 110, { open: false }), flow(3, 1)], [[2, 80], [9, 8000]])), { server_ms: 6000, bytes: 191, rtts_ms: [], came: [] });
-  assert.deepEqual(received.read(line(7e9)), { server_ms: 7000, bytes: 191, rtts_ms: [], came: [] });
+  assert.deepEqual(received.read(line(5e9, [flow(1, 100), flow(2, 50), flow(9, 7000, { direction: "down" })])), { server_ms: 5000, bytes: 150, rtts_ms: [], came: [], went: [] });
+  assert.deepEqual(received.read(line(6e9, [flow(1, 110, { open: false }), flow(3, 1)], [[2, 80], [9, 8000]])), { server_ms: 6000, bytes: 191, rtts_ms: [], came: [], went: [] });
+  assert.deepEqual(received.read(line(7e9)), { server_ms: 7000, bytes: 191, rtts_ms: [], came: [], went: [] });
 });
 
 test("what is no line of an account is passed over", () => {
   const received = new Received();
   for (const text of ["", "{", "null", "[]", '{"time_ns":"x","flows":[]}', '{"flows":[]}']) assert.equal(received.read(text), null);
-  assert.deepEqual(received.read('{"time_ns":1000000,"flows":[null,{"flow":1,"direction":"up","bytes":"9"}],"bytes":[null,[1,5]]}'), { server_ms: 1, bytes: 0, rtts_ms: [], came: [] });
+  assert.deepEqual(received.read('{"time_ns":1000000,"flows":[null,{"flow":1,"direction":"up","bytes":"9"}],"bytes":[null,[1,5]]}'), { server_ms: 1, bytes: 0, rtts_ms: [], came: [], went: [] });
 });
 
 test("round trips are those that a line tells anew", () => {
@@ -58,7 +58,29 @@ test("what arrived behind a hole counts when it arrives, and what was carried tw
   assert.deepEqual(delivered(readings).map(({ bytes }) => bytes), [0, 100_000, 200_000, 301_000]);
 });
 
+test("few segments tell their size where a connection is known from its begin", () => {
+  const total = new Received();
+  const said = [
+    { received_bytes: 1_000, received_segments: 5 },
+    { received_bytes: 31_000, received_segments: 25 },
+    { received_segments: 35 },
+  ];
+  const readings = said.map((tcp, i) => total.read(JSON.stringify({ time_ns: i * 1e9, connections: [{ connection: 7, tcp }] })));
+  assert.deepEqual(delivered(readings).map(({ bytes }) => bytes), [0, 30_000, 45_000]);
+});
+
+test("downloads are what the server's kernel knows to have arrived", () => {
+  const total = new Received();
+  const told = (connection, delivered_bytes) => ({ connection, tcp: { delivered_bytes } });
+  const said = [[told(1, 5_000), told(2, 6_000)], [told(1, 15_000)], [told(2, 26_000), { connection: 1, tcp: { rtt_ms: 9 } }]];
+  const readings = said.map((connections, i) => ({ at_ms: 1000 * i, ...total.read(JSON.stringify({ time_ns: i * 1e9, connections })) }));
+  // And what of the account itself had arrived by then.
+  const page = [{ at_ms: 0, beside: 0 }, { at_ms: 900, beside: 100 }, { at_ms: 1900, beside: 250 }, { at_ms: 2100, beside: 900 }];
+  assert.deepEqual(downloaded(readings, page).map(({ bytes }) => bytes), [0, 10_100, 30_250]);
+  assert.equal(downloaded([new Received().read('{"time_ns":1}')], page), null);
+});
+
 test("without the kernel's counts there are those of the application", () => {
-  const readings = [1, 2].map((ms) => ({ server_ms: ms, bytes: 100 * ms, rtts_ms: [], came: [] }));
+  const readings = [1, 2].map((ms) => ({ server_ms: ms, bytes: 100 * ms, rtts_ms: [], came: [], went: [] }));
   assert.deepEqual(delivered(readings), readings);
 });
