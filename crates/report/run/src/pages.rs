@@ -3,7 +3,7 @@
 //! The library reserves as many bytes as a header claims that the page will have once it is decompressed, and room for as many values as a
 //! dictionary claims. A file from others may claim gigabytes in a few bytes. The library does not show these claims, so the headers are
 //! parsed here: Thrift's compact protocol (its specification, "Thrift compact protocol encoding"), of which `PageHeader` of parquet.thrift
-//! needs two fields and three nested ones.
+//! needs two fields and three nested ones, and `FileMetaData` one.
 
 use parquet::errors::ParquetError;
 use std::fs::File;
@@ -37,6 +37,23 @@ pub(crate) fn check(
         }
     }
     Ok(densest)
+}
+
+/// Refuses a table with columns within columns, of which ours have none: the library descends into them as deep as the file says.
+pub(crate) fn check_flat(mut file: &File) -> Result<(), ParquetError> {
+    /// At the end: how long the footer before it is, and "PAR1".
+    const TAIL: u32 = 8;
+    let unread = |_| damaged("the footer");
+    let mut length = [0; 4];
+    file.seek(SeekFrom::End(-i64::from(TAIL))).map_err(unread)?;
+    file.read_exact(&mut length)?;
+    let length = u32::from_le_bytes(length);
+    let begin = -i64::from(length) - i64::from(TAIL);
+    file.seek(SeekFrom::End(begin)).map_err(unread)?;
+    let mut footer = Compact {
+        source: BufReader::new(file).take(length.into()),
+    };
+    footer.flat_schema().ok_or_else(|| damaged("the footer"))
 }
 
 fn damaged(what: &str) -> ParquetError {
@@ -128,6 +145,7 @@ struct Compact<R> {
 
 impl Compact<()> {
     const I32: u8 = 5;
+    const LIST: u8 = 9;
     const STRUCT: u8 = 12;
 }
 
@@ -185,6 +203,45 @@ impl<R: BufRead> Compact<R> {
         found
     }
 
+    /// Of a footer, `FileMetaData`: its list of `SchemaElement`, of which only the first has others within it.
+    fn flat_schema(&mut self) -> Option<()> {
+        const SCHEMA: i64 = 2;
+        const CHILDREN: i64 = 5;
+        let mut before = 0;
+        while let Some((id, kind)) = self.field(&mut before)? {
+            if id != SCHEMA {
+                self.skip(kind, 2 * DEEPEST)?;
+                continue;
+            }
+            let (count, inner) = self.list()?;
+            if (kind, inner) != (Compact::LIST, Compact::STRUCT) {
+                return None;
+            }
+            for at in 0..count {
+                let mut before = 0;
+                while let Some((id, kind)) = self.field(&mut before)? {
+                    match (id, kind) {
+                        (CHILDREN, Compact::I32) if self.int()? > 0 && at > 0 => return None,
+                        (CHILDREN, Compact::I32) => {}
+                        (CHILDREN, _) => return None,
+                        _ => self.skip(kind, DEEPEST)?,
+                    }
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// How many elements a list has, and of which type.
+    fn list(&mut self) -> Option<(u64, u8)> {
+        let byte = self.byte()?;
+        let count = match u64::from(byte >> 4) {
+            15 => self.varint()?,
+            count => count,
+        };
+        Some((count, byte & 0xf))
+    }
+
     fn skip(&mut self, kind: u8, deepest: u32) -> Option<()> {
         let deeper = deepest.checked_sub(1)?;
         match kind {
@@ -197,14 +254,10 @@ impl<R: BufRead> Compact<R> {
                 let length = self.varint()?;
                 self.pass(length)?;
             }
-            9 | 10 => {
-                let byte = self.byte()?;
-                let count = match u64::from(byte >> 4) {
-                    15 => self.varint()?,
-                    count => count,
-                };
+            Compact::<()>::LIST | 10 => {
+                let (count, kind) = self.list()?;
                 for _ in 0..count {
-                    self.skip_element(byte & 0xf, deeper)?;
+                    self.skip_element(kind, deeper)?;
                 }
             }
             11 => {

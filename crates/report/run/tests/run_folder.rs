@@ -463,6 +463,33 @@ fn texts_that_a_dictionary_repeats_do_not_fill_the_memory() {
     );
 }
 
+/// A file of 20 kB whose column is a column in a column, and so on: whoever descends has no stack left.
+#[test]
+fn columns_within_columns_are_refused_however_deep() {
+    const DEEP: u32 = 2_000;
+    let temp = scratch();
+    let dir = write(temp.path(), 10, 10, &info());
+    // Thrift's compact protocol: version 1, then a list of more than 14 structs.
+    let mut footer = vec![0x15, 2, 0x19, 0xfc];
+    footer.extend([(DEEP & 0x7f) as u8 | 0x80, (DEEP >> 7) as u8]);
+    for level in 0..DEEP {
+        match level + 1 == DEEP {
+            // Required, its name, one child.
+            false => footer.extend([0x35, 0, 0x18, 1, b'a', 0x15, 2, 0]),
+            // A number of 32 bits, required, its name.
+            true => footer.extend([0x15, 2, 0x25, 0, 0x18, 1, b'a', 0]),
+        }
+    }
+    // No rows, no row groups.
+    footer.extend([0x16, 0, 0x19, 0x0c, 0]);
+    let length = u32::try_from(footer.len()).unwrap().to_le_bytes();
+    let file = [b"PAR1", &footer[..], &length, b"PAR1"].concat();
+    std::fs::write(dir.join("flows.parquet"), file).unwrap();
+    let refused = RunReader::open(&dir).unwrap().read("flows").map(drop);
+    let why = refused.unwrap_err().to_string();
+    assert!(why.contains("the footer is invalid"), "{why}");
+}
+
 #[test]
 fn only_plain_files_are_read() {
     let base = scratch();
