@@ -8,6 +8,7 @@ use rustls::pki_types::DnsName;
 use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use unbloat_os::files;
 
 /// Where certificates come from if nothing else is wanted.
 pub const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
@@ -94,8 +95,12 @@ fn failed(file: &Path) -> impl Fn(io::Error) -> AcmeError {
     }
 }
 
+/// Of an account, or of a chain of certificates and its key.
+const LONGEST: u64 = 1 << 20;
+
 fn read(file: &Path) -> Result<Option<Vec<u8>>, AcmeError> {
-    match fs::read(file) {
+    let opened = files::open_named(file);
+    match opened.and_then(|opened| files::all(opened, LONGEST)) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(failed(file)(error)),

@@ -15,6 +15,7 @@ use std::io::{self, ErrorKind, Write as _};
 use std::net::IpAddr;
 use std::path::Path;
 use tracing::{info, warn};
+use unbloat_os::files;
 
 /// `addresses` go into a certificate that is made.
 pub fn identity(
@@ -82,10 +83,14 @@ fn make(names: &[String], addresses: &[IpAddr]) -> Result<Pem, ServeError> {
     })
 }
 
+/// Of a certificate and its key.
+const LONGEST: u64 = 1 << 20;
+
 /// Clients remember the fingerprint, so it is to stay the same from start to start, as long as it has the wanted names.
 /// A server that cannot write has a new one each time.
 fn kept(file: &Path, names: &[String], addresses: &[IpAddr]) -> Result<CertifiedKey, ServeError> {
-    match fs::read(file) {
+    let opened = files::open_named(file);
+    match opened.and_then(|opened| files::all(opened, LONGEST)) {
         Ok(pem) => {
             let found = read(&pem, &pem)?;
             if has_names(&found, names) {
@@ -164,6 +169,11 @@ mod tests {
         assert_eq!(start(&[]).unwrap(), named);
         // Damaged: an error, not another certificate.
         fs::write(&file, "-----BEGIN").unwrap();
+        assert!(start(&[]).is_err());
+        // A FIFO is not waited for.
+        fs::remove_file(&file).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&file).status();
+        assert!(made.unwrap().success());
         assert!(start(&[]).is_err());
     }
 
