@@ -1,5 +1,6 @@
 //! The server of a test without a server: one of the local network.
 
+use crate::confine::{CapabilitySet, speak};
 use crate::print::note;
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
@@ -25,7 +26,7 @@ pub enum NearbyError {
 /// The only server of the local network, or the one that the user chooses in a terminal.
 pub fn server() -> Result<SocketAddrV4, NearbyError> {
     note!("unbloat: looking for a server on the local network");
-    let servers = find()?;
+    let servers = speak(CapabilitySet::empty(), find)?;
     match &servers[..] {
         [] => Err(NearbyError::None),
         [one] => {

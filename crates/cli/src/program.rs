@@ -6,6 +6,7 @@
 mod command;
 mod events;
 mod exit;
+mod kernel;
 #[cfg(any(feature = "runs", feature = "router"))]
 mod metrics;
 mod print;

@@ -1,12 +1,14 @@
 //! Which certificate of a server a client accepts.
 
+use crate::confine::{CapabilitySet, speak};
 use crate::known_servers;
 use crate::print::note;
 use std::io::{self, BufRead, IsTerminal, Write, stderr, stdin};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use unbloat_loadtest::{
     Fingerprint, Introduction, IpVersion, Origin, Public, Target, Trust, introduce,
 };
+use unbloat_os::files;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StrangerError {
@@ -67,7 +69,7 @@ impl TrustArgs {
     /// now or before.
     pub fn trust(&self, target: &Target, ip: Option<IpVersion>) -> Result<Trust, StrangerError> {
         let given = Trust {
-            ca: self.ca.clone(),
+            ca: self.ca.as_deref().map(authorities).transpose()?,
             pin: self.pin,
             is_blind: self.insecure,
         };
@@ -83,9 +85,22 @@ impl TrustArgs {
     }
 }
 
+/// The text of the file of `--ca`, read before this process gives up rights.
+pub fn authorities(file: &Path) -> Result<Vec<u8>, StrangerError> {
+    let read = files::open_named(file).and_then(|opened| files::all(opened, LONGEST));
+    read.map_err(|source| StrangerError::File {
+        file: file.to_owned(),
+        source,
+    })
+}
+
+/// Of a file of authorities: those of a system have 250 kB.
+const LONGEST: u64 = 4 << 20;
+
 fn accepted(origin: &Origin, ip: Option<IpVersion>, given: Trust) -> Result<Trust, StrangerError> {
     // The test says why a server cannot be reached.
-    let Ok(Introduction::Stranger(shown)) = introduce(origin, ip) else {
+    let introduced = speak(CapabilitySet::empty(), || introduce(origin, ip));
+    let Ok(Introduction::Stranger(shown)) = introduced else {
         return Ok(given);
     };
     let (server, file) = (origin.authority(), known_servers::file());

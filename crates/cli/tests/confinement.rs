@@ -5,6 +5,7 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
+use std::os::unix::fs::{MetadataExt, lchown, symlink};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -21,28 +22,28 @@ fn unbloat(words: &[&str]) -> Command {
     command
 }
 
-/// `CapEff`, `NoNewPrivs` and `Seccomp` of each thread of a process, from /proc.
-fn rights(child: &Child) -> Option<Vec<[String; 3]>> {
+/// `CapEff`, `NoNewPrivs`, `Seccomp` and `Uid` of each thread of a process, from /proc.
+fn rights(child: &Child) -> Option<Vec<[String; 4]>> {
     let threads = fs::read_dir(format!("/proc/{}/task", child.id())).ok()?;
     let mut all = Vec::new();
     for thread in threads {
         let status = fs::read_to_string(thread.ok()?.path().join("status")).ok()?;
         let of = |key: &str| {
             let found = status.lines().find_map(|line| line.strip_prefix(key));
-            found.map(|value| value.trim().to_owned())
+            found.map_or(String::new(), |value| value.trim().to_owned())
         };
-        all.push([of("CapEff:")?, of("NoNewPrivs:")?, of("Seccomp:")?]);
+        all.push(["CapEff:", "NoNewPrivs:", "Seccomp:", "Uid:"].map(of));
     }
     (!all.is_empty()).then_some(all)
 }
 
 /// CAP_DAC_OVERRIDE at most, and a filter.
-fn is_confined(thread: &[String; 3]) -> bool {
+fn is_confined(thread: &[String; 4]) -> bool {
     has_at_most(thread, CapabilitySet::empty()) && thread[2] == "2"
 }
 
 /// No capabilities but CAP_DAC_OVERRIDE and these, and no program with more rights.
-fn has_at_most([capabilities, no_new, _]: &[String; 3], more: CapabilitySet) -> bool {
+fn has_at_most([capabilities, no_new, ..]: &[String; 4], more: CapabilitySet) -> bool {
     let held = u64::from_str_radix(capabilities, 16).expect("hexadecimal digits");
     let allowed = CapabilitySet::DAC_OVERRIDE | more;
     allowed.contains(CapabilitySet::from_bits_retain(held)) && no_new == "1"
@@ -56,7 +57,12 @@ fn becomes_confined(command: Command) -> bool {
 const STAYS: Duration = Duration::from_secs(1);
 
 /// Whether all threads of a command become so, and stay so.
-fn becomes(mut command: Command, is_so: impl Fn(&[String; 3]) -> bool) -> bool {
+fn becomes(command: Command, is_so: impl Fn(&[String; 4]) -> bool) -> bool {
+    become_together(command, |threads| threads.iter().all(&is_so))
+}
+
+/// As [`becomes`], of all threads at once.
+fn become_together(mut command: Command, are_so: impl Fn(&[[String; 4]]) -> bool) -> bool {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -68,8 +74,7 @@ fn becomes(mut command: Command, is_so: impl Fn(&[String; 3]) -> bool) -> bool {
     let stays = loop {
         // A thread that ends while its rights are read says nothing.
         if let Some(threads) = rights(&child) {
-            let is_so = threads.iter().all(&is_so);
-            since = is_so.then(|| since.unwrap_or_else(Instant::now));
+            since = are_so(&threads).then(|| since.unwrap_or_else(Instant::now));
         }
         if child.try_wait().expect("a child").is_some() {
             break since.is_some();
@@ -118,6 +123,93 @@ fn readers_of_strangers_files_have_few_rights() {
         assert!(becomes_confined(command), "{words:?}");
         assert!(is_in_the_table(&format!("`{}", words[0])), "{words:?}");
     }
+}
+
+/// A server of this host, ended when this is dropped.
+struct Server {
+    child: Child,
+    address: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Server {
+    fn start() -> Server {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut command = unbloat(&["serve", "--json", "--no-echo", "--listen", "127.0.0.1:0"]);
+        command.env("XDG_DATA_HOME", folder.path());
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("it starts");
+        let said = BufReader::new(child.stdout.take().expect("a pipe"));
+        let line = said.lines().next().expect("a line").expect("text");
+        let at: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+        Server {
+            child,
+            address: at["tls"].as_str().expect("an address").to_owned(),
+            _folder: folder,
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Who called sudo.
+const CALLER: &str = "1234";
+
+/// With the caller's rights, but for probes of hops and what BPF programs have counted.
+fn speaks(thread: &[String; 4]) -> bool {
+    let held = u64::from_str_radix(&thread[0], 16).expect("hexadecimal digits");
+    let allowed = CapabilitySet::NET_RAW | CapabilitySet::BPF;
+    allowed.contains(CapabilitySet::from_bits_retain(held))
+        && thread[1] == "1"
+        && thread[2] == "2"
+        && thread[3].split_whitespace().all(|id| id == CALLER)
+}
+
+fn who_speaks_with_a_server_has_the_rights_of_the_caller_of_sudo() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let of = |words: &[&str]| {
+        let mut command = unbloat(words);
+        command
+            .args([&server.address, "--insecure", "--quiet"])
+            .env("SUDO_UID", CALLER)
+            .env("SUDO_GID", CALLER);
+        command
+    };
+    let measures = CapabilitySet::SETUID
+        | CapabilitySet::SETGID
+        | CapabilitySet::NET_ADMIN
+        | CapabilitySet::NET_RAW
+        | CapabilitySet::BPF
+        | CapabilitySet::PERFMON;
+    for (words, others) in [
+        (&["test", "--no-run"][..], measures),
+        (&["locate", "--no-run"], measures),
+        // Its other threads change the host.
+        (&["fix", "--dry-run", "--no-run"], CapabilitySet::all()),
+    ] {
+        let waits = |thread: &[String; 4]| {
+            let is_few = others == CapabilitySet::all() || has_at_most(thread, others);
+            is_few && thread[3].starts_with("0\t")
+        };
+        let are_so = |threads: &[[String; 4]]| {
+            let all = threads.iter().all(|thread| speaks(thread) || waits(thread));
+            all && threads.iter().any(speaks)
+        };
+        assert!(become_together(of(words), are_so), "{words:?}");
+    }
+    // And it does its work: the run is root's, as it was.
+    let mut glance = of(&["test", "--glance"]);
+    let done = glance.arg("--out").arg(&run).output();
+    let measured = fs::metadata(run.join("test.json"));
+    let measured = measured.unwrap_or_else(|error| panic!("{error}: {done:?}"));
+    assert_eq!(measured.uid(), 0);
 }
 
 fn servers_have_few_rights() {
@@ -178,10 +270,14 @@ fn daemons_have_the_capabilities_of_their_units() {
     let mut monitor = unbloat(&["monitor", "--interface", "lo", "--history"]);
     monitor.arg(folder.path().join("history"));
     assert!(becomes(monitor, |thread| has_at_most(thread, of_monitor)));
+    let watch = unbloat(&["watch", "--json", "--interface", "lo"]);
+    assert!(becomes(watch, |thread| has_at_most(thread, of_monitor)));
     let bed = Bed::new().expect("a bed");
     let host = bed.host("box").expect("a host");
     for words in [
         "link set lo up",
+        "link add line type veth peer name modem",
+        "link set line up",
         "qdisc add dev lo root handle 1: htb default 1",
         "class add dev lo parent 1: classid 1:1 htb rate 50mbit quantum 1514",
     ] {
@@ -193,6 +289,21 @@ fn daemons_have_the_capabilities_of_their_units() {
         let mut command = host.command(program).expect("a command");
         let done = command.args(words.split(' ')).status();
         assert!(done.expect("it starts").success(), "{words}");
+    }
+    for words in [
+        &["shape", "--interface", "lo", "--rate-up", "50 Mbit/s"][..],
+        &["uplink", "--interface", "line"],
+    ] {
+        let mut command = host
+            .command(env!("CARGO_BIN_EXE_unbloat"))
+            .expect("a command");
+        command.args(words);
+        command.env("UNBLOAT_RUN", folder.path().join("run"));
+        let is_shape = words[0] == "shape";
+        let is_so = |thread: &[String; 4]| {
+            has_at_most(thread, of_autorate) && (!is_shape || thread[2] == "2")
+        };
+        assert!(becomes(command, is_so), "{words:?}");
     }
     let mut autorate = host
         .command(env!("CARGO_BIN_EXE_unbloat"))
@@ -218,6 +329,25 @@ fn a_live_capture_is_confined_once_its_socket_is_open() {
     let done = for_time("1 s").output().expect("it starts");
     assert!(done.status.success(), "{done:?}");
     assert!(Path::new(run).join("run.json").exists());
+}
+
+/// As `sudo` with another user's HOME would quote it, in the error of its parser.
+fn root_does_not_quote_where_a_link_of_another_user_leads() {
+    let home = tempfile::tempdir().expect("a folder");
+    let secret = home.path().join("secret");
+    fs::write(&secret, "root:SECRET").expect("a file");
+    fs::create_dir_all(home.path().join(".config/unbloat")).expect("a folder");
+    let link = home.path().join(".config/unbloat/config.toml");
+    symlink(&secret, &link).expect("a link");
+    lchown(&link, Some(65_534), Some(65_534)).expect("root");
+    let mut command = unbloat(&["runs", "list"]);
+    command
+        .env("HOME", home.path())
+        .env_remove("XDG_CONFIG_HOME");
+    let done = command.output().expect("it starts");
+    let told = String::from_utf8_lossy(&done.stderr);
+    assert!(!done.status.success() && told.contains("belongs to another user"));
+    assert!(!told.contains("SECRET"), "{told}");
 }
 
 /// By `systemd-analyze security`, which adds up what a unit may do.
@@ -262,6 +392,8 @@ unbloat_testkit::main! {
     root("a packet socket, and rights to lose") => [
         a_live_capture_is_confined_once_its_socket_is_open,
         servers_have_few_rights,
+        root_does_not_quote_where_a_link_of_another_user_leads,
+        who_speaks_with_a_server_has_the_rights_of_the_caller_of_sudo,
         daemons_have_the_capabilities_of_their_units,
     ],
     tools(&["systemd-analyze"]) => [units_have_few_rights],

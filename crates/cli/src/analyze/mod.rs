@@ -10,7 +10,7 @@ pub use args::Args;
 #[cfg(feature = "full")]
 pub use args::{OrientationArgs, ParamArgs};
 
-use crate::confine::{CapabilitySet, May, confine_calls, confine_files, drop_capabilities};
+use crate::confine::{Calls, CapabilitySet, May, confine_calls, confine_files, drop_capabilities};
 use crate::exit::Exit;
 use crate::metrics::MetricsError;
 use crate::output::{self, OutputError};
@@ -69,7 +69,7 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
             return Err(AnalyzeError::NothingLive);
         }
         drop_capabilities(CapabilitySet::empty());
-        confine_calls();
+        confine_calls(Calls::Files);
     }
     let options = args.options();
     let (mut source, inputs) = input::open(args)?;
@@ -87,7 +87,7 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
     let board = args.metrics.board("analyze")?;
     if is_live {
         // Its sockets are open.
-        confine_calls();
+        confine_calls(Calls::Files);
     }
     let stop = stop_on_ctrl_c()?;
     let mut progress = Progress::new(args.quiet, args.interface.as_deref());

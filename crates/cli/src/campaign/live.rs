@@ -4,6 +4,8 @@ use super::CommandError;
 use super::measure::{Came, Measure};
 use super::readings::readings;
 use super::settings::options;
+use crate::confine::speak;
+use crate::loadtest::kept;
 use serde_json::json;
 use std::error::Error;
 use std::sync::atomic::AtomicBool;
@@ -45,7 +47,7 @@ impl Measure for Live {
         &mut self,
         cell: &Cell,
         stop: &AtomicBool,
-        tell: &mut dyn FnMut(&str),
+        tell: &mut (dyn FnMut(&str) + Send),
     ) -> Result<Option<Came>, Box<dyn Error + Send + Sync>> {
         let mut progress = |at: &unbloat_loadtest::Progress| {
             let rtt = at.rtt.map_or(String::new(), |rtt| {
@@ -57,7 +59,9 @@ impl Measure for Live {
                 at.elapsed.as_secs()
             ));
         };
-        let measured = match measure(&self.options[cell.index], stop, &mut progress) {
+        let options = &self.options[cell.index];
+        let measured = speak(kept(options), || measure(options, stop, &mut progress));
+        let measured = match measured {
             Err(unbloat_loadtest::TestError::Stopped) => return Ok(None),
             measured => measured?,
         };

@@ -27,6 +27,6 @@ pub trait Measure {
         &mut self,
         cell: &Cell,
         stop: &AtomicBool,
-        tell: &mut dyn FnMut(&str),
+        tell: &mut (dyn FnMut(&str) + Send),
     ) -> Result<Option<Came>, Box<dyn Error + Send + Sync>>;
 }

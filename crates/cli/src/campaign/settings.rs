@@ -1,6 +1,7 @@
 //! Converts a cell's settings to the options of a test.
 
-use std::path::PathBuf;
+use crate::trust::{StrangerError, authorities};
+use std::path::Path;
 use unbloat_campaign::{Flows, Http, Load, PlanName, Settings, Stack};
 use unbloat_loadtest::apps::{App, ChoiceError};
 use unbloat_loadtest::{Options, Plan, Target, TargetError, Trust};
@@ -13,6 +14,8 @@ pub enum SettingsError {
     Pin,
     #[error("echo: expected HOST:PORT")]
     Echo,
+    #[error("ca: {0}")]
+    Authorities(#[from] StrangerError),
     #[error("workloads: {0}")]
     Workload(#[from] ChoiceError),
 }
@@ -26,7 +29,11 @@ pub fn options(settings: &Settings, token: Option<String>) -> Result<Options, Se
     options.plan = plan(settings, !options.apps.is_empty());
     options.echo = settings.echo.as_deref().map(echo).transpose()?;
     options.trust = Trust {
-        ca: settings.ca.as_ref().map(PathBuf::from),
+        ca: settings
+            .ca
+            .as_ref()
+            .map(|ca| authorities(Path::new(ca)))
+            .transpose()?,
         pin: settings.pin.as_deref().map(pin).transpose()?,
         is_blind: settings.insecure.unwrap_or(false),
     };

@@ -167,7 +167,7 @@ mod tests {
             &mut self,
             cell: &Cell,
             _: &AtomicBool,
-            _: &mut dyn FnMut(&str),
+            _: &mut (dyn FnMut(&str) + Send),
         ) -> Result<Option<Came>, Box<dyn std::error::Error + Send + Sync>> {
             self.runs += 1;
             if self.runs == self.fail_at {

@@ -9,9 +9,18 @@ use seccompiler::{
 use std::collections::BTreeMap;
 use std::env::consts::ARCH;
 
-/// Lets only those system calls pass that parsers need, and servers whose sockets are open. Others do not exist (ENOSYS): so a C library
-/// falls back to older ones that it knows.
-pub fn filter() -> Option<BpfProgram> {
+/// What a thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Calls {
+    /// It reads and writes files, and serves by sockets that are open.
+    Files,
+    /// It opens sockets, too, and asks name services, which are libraries.
+    Sockets,
+}
+
+/// Lets only those system calls pass that are needed for it. Others do not exist (ENOSYS): so a C library falls back to older ones that it
+/// knows.
+pub fn filter(calls: Calls) -> Option<BpfProgram> {
     let arch = TargetArch::try_from(ARCH).ok()?;
     let one = |argument, op, value| {
         let condition = SeccompCondition::new(argument, Dword, op, value).ok()?;
@@ -22,10 +31,18 @@ pub fn filter() -> Option<BpfProgram> {
     // Threads, but no processes.
     let thread = libc::CLONE_THREAD as u64;
     rules.insert(libc::SYS_clone, vec![one(0, MaskedEq(thread), thread)?]);
-    // No memory becomes code.
-    let code = libc::PROT_EXEC as u64;
-    for call in [libc::SYS_mmap, libc::SYS_mprotect] {
-        rules.insert(call, vec![one(2, MaskedEq(code), 0)?]);
+    let memory = [libc::SYS_mmap, libc::SYS_mprotect];
+    match calls {
+        // No memory becomes code.
+        Calls::Files => {
+            let code = libc::PROT_EXEC as u64;
+            for call in memory {
+                rules.insert(call, vec![one(2, MaskedEq(code), 0)?]);
+            }
+        }
+        Calls::Sockets => {
+            rules.extend(memory.iter().chain(SOCKETS).map(|call| (*call, Vec::new())))
+        }
     }
     // Its own limits and priority.
     rules.insert(libc::SYS_prlimit64, vec![one(0, Eq, 0)?]);
@@ -35,9 +52,13 @@ pub fn filter() -> Option<BpfProgram> {
     let own = u64::from(std::process::id());
     rules.insert(libc::SYS_tgkill, vec![one(0, Eq, own)?]);
     // Looks at terminals and sockets, but no keystrokes (TIOCSTI).
+    let names: &[u64] = match calls {
+        Calls::Files => &[],
+        Calls::Sockets => &NAMES,
+    };
     let mut asked = Vec::new();
-    for request in REQUESTS {
-        asked.push(one(1, Eq, request)?);
+    for request in REQUESTS.iter().chain(names) {
+        asked.push(one(1, Eq, *request)?);
     }
     rules.insert(libc::SYS_ioctl, asked);
     let refuse = SeccompAction::Errno(Errno::NOSYS.raw_os_error().cast_unsigned());
@@ -55,6 +76,23 @@ const REQUESTS: [u64; 8] = [
     0x894B,      // SIOCOUTQNSD
     0x5421,      // FIONBIO
     0x5451,      // FIOCLEX
+];
+
+/// The names and numbers of interfaces.
+const NAMES: [u64; 2] = [
+    0x8910, // SIOCGIFNAME
+    0x8933, // SIOCGIFINDEX
+];
+
+/// To open sockets, to read the maps of programs in the kernel that are loaded, and to await the guard, which is a child.
+const SOCKETS: &[i64] = &[
+    libc::SYS_wait4,
+    libc::SYS_socket,
+    libc::SYS_socketpair,
+    libc::SYS_connect,
+    libc::SYS_bind,
+    libc::SYS_listen,
+    libc::SYS_bpf,
 ];
 
 /// Those of all processors that are supported, then those that older ones have beside them.

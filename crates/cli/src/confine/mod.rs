@@ -18,11 +18,18 @@ mod filter;
     target_arch = "riscv64"
 )))]
 mod filter {
-    pub fn filter() -> Option<seccompiler::BpfProgram> {
+    pub enum Calls {
+        Files,
+        Sockets,
+    }
+
+    pub fn filter(_: Calls) -> Option<seccompiler::BpfProgram> {
         None
     }
 }
 
+use crate::kernel::of_kernel;
+pub use filter::Calls;
 use filter::filter;
 use landlock::{
     ABI, Access, AccessFs, BitFlags, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr,
@@ -30,6 +37,12 @@ use landlock::{
 };
 pub use rustix::thread::CapabilitySet;
 use rustix::thread::{CapabilitySets, capabilities, set_capabilities, set_no_new_privs};
+#[cfg(feature = "router")]
+use rustix::{
+    io::Errno,
+    process::{Gid, Uid},
+    thread::{set_keep_capabilities, set_thread_groups, set_thread_res_gid, set_thread_res_uid},
+};
 use seccompiler::BpfProgramRef;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -39,18 +52,76 @@ use tracing::info;
 pub fn confine<P: AsRef<Path>>(files: &[(May, P)]) {
     drop_capabilities(CapabilitySet::empty());
     confine_files(files);
-    confine_calls();
+    confine_calls(Calls::Files);
 }
 
 /// Does something on a thread of its own, which alone is confined and can only read what is below `reads`.
 pub fn apart<T: Send>(reads: &Path, work: impl FnOnce() -> T + Send) -> T {
-    let confined = || {
+    on_a_thread(|| {
         drop_capabilities(CapabilitySet::empty());
         confine_files(&[(May::Read, reads)]);
-        apply(seccompiler::apply_filter);
+        apply(Calls::Files, seccompiler::apply_filter);
         work()
+    })
+}
+
+/// Speaks with other hosts on a thread of its own, which alone is confined, and those that it starts: as the user who called sudo, who reads
+/// what name services and certificates need, and writes nothing. Of root's capabilities these stay.
+#[cfg(feature = "router")]
+pub fn speak<T: Send>(keep: CapabilitySet, work: impl FnOnce() -> T + Send) -> T {
+    on_a_thread(|| {
+        if rustix::process::geteuid().is_root()
+            && !*IS_IN_UNIT
+            && let Err(error) = become_caller(keep)
+        {
+            info!(%error, "other hosts are spoken to as root");
+        }
+        drop_capabilities(keep);
+        confine_files(&OF_HOST.map(|path| (May::Read, path)));
+        apply(Calls::Sockets, seccompiler::apply_filter);
+        work()
+    })
+}
+
+/// This thread, and those that it starts, become the user who called sudo, or nobody where root has logged in. Other threads stay who they are,
+/// and no user can trace a process that has threads of root.
+#[cfg(feature = "router")]
+fn become_caller(keep: CapabilitySet) -> Result<(), Errno> {
+    let number = |name| std::env::var(name).ok()?.parse::<u32>().ok();
+    let caller = number("SUDO_UID").zip(number("SUDO_GID"));
+    let (uid, gid) = caller
+        .filter(|(uid, _)| *uid != 0)
+        .unwrap_or((65_534, 65_534));
+    let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+    let kept = capabilities(None)?.permitted & keep;
+    set_thread_groups(&[gid])?;
+    set_thread_res_gid(gid, gid, gid)?;
+    set_keep_capabilities(true)?;
+    set_thread_res_uid(uid, uid, uid)?;
+    let kept = CapabilitySets {
+        effective: kept,
+        permitted: kept,
+        inheritable: CapabilitySet::empty(),
     };
-    let done = std::thread::scope(|scope| scope.spawn(confined).join());
+    set_capabilities(None, kept)
+}
+
+/// What name services and certificates need, and figures of the kernel.
+#[cfg(feature = "router")]
+const OF_HOST: [&str; 9] = [
+    "/etc",
+    "/usr",
+    "/lib",
+    "/lib64",
+    "/nix/store",
+    "/proc",
+    "/run/systemd/resolve",
+    "/sys",
+    "/var/lib/ca-certificates",
+];
+
+fn on_a_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let done = std::thread::scope(|scope| scope.spawn(work).join());
     done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
@@ -80,24 +151,35 @@ pub const SEES_PACKETS: CapabilitySet = CapabilitySet::NET_ADMIN
     .union(CapabilitySet::BPF)
     .union(CapabilitySet::PERFMON);
 
-/// Only system calls of parsers and servers are left, for all threads of this process.
-pub fn confine_calls() {
-    apply(seccompiler::apply_filter_all_threads);
+/// What root keeps who measures: also the right to become the caller, by [`speak`].
+#[cfg(feature = "router")]
+pub const MEASURES: CapabilitySet = SEES_PACKETS
+    .union(CapabilitySet::SETUID)
+    .union(CapabilitySet::SETGID);
+
+/// What root keeps who also names the processes that send.
+pub const NAMES_SENDERS: CapabilitySet = SEES_PACKETS
+    .union(CapabilitySet::SYS_PTRACE)
+    .union(CapabilitySet::DAC_READ_SEARCH);
+
+/// Only these system calls are left, for all threads of this process.
+pub fn confine_calls(calls: Calls) {
+    apply(calls, seccompiler::apply_filter_all_threads);
 }
 
 /// Whether systemd has taken rights away already, before we did. The filter of its unit may end a process for each call that it does not know,
 /// also for one by which the process would only give up more.
 static IS_IN_UNIT: LazyLock<bool> = LazyLock::new(|| {
-    let status = || std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = || of_kernel("/proc/self/status").unwrap_or_default();
     let is_filtered = || status().lines().any(|line| line == "Seccomp:\t2");
     std::env::var_os("INVOCATION_ID").is_some() && is_filtered()
 });
 
-fn apply(how: impl Fn(BpfProgramRef<'_>) -> Result<(), seccompiler::Error>) {
+fn apply(calls: Calls, how: impl Fn(BpfProgramRef<'_>) -> Result<(), seccompiler::Error>) {
     if *IS_IN_UNIT {
         return info!("the unit has a filter of system calls");
     }
-    match filter().map(|filter| how(&filter)) {
+    match filter(calls).map(|filter| how(&filter)) {
         Some(Ok(())) => {}
         Some(Err(error)) => info!(%error, "system calls are not filtered"),
         None => info!("system calls are not filtered on this processor"),
@@ -131,8 +213,8 @@ impl May {
 /// The number of processors, as the standard library finds it; and the release of the kernel.
 const ALWAYS: [&str; 3] = ["/proc/self", "/sys/fs/cgroup", "/proc/sys/kernel/osrelease"];
 
-/// From now on this thread, and those that it starts, can use only these files beside those that are open. A path that does not exist yet
-/// stands for the folder in which it will be made.
+/// From now on this thread, and those that it starts, can use only these files beside those that are open. A path that will be written and does
+/// not exist yet stands for the folder in which it will be made.
 pub fn confine_files<P: AsRef<Path>>(files: &[(May, P)]) {
     if *IS_IN_UNIT {
         return;
@@ -153,7 +235,12 @@ fn restrict<'a>(
     let all = AccessFs::from_all(ABI::V5);
     let mut rules = Ruleset::default().handle_access(all)?.create()?;
     for (may, path) in files {
-        let Some(path) = existing(path) else {
+        // Who may read what does not exist reads nothing.
+        let place = match may {
+            May::Read => path.exists().then(|| path.to_owned()),
+            May::Write | May::Rename => existing(path),
+        };
+        let Some(path) = place else {
             continue;
         };
         let Ok(opened) = PathFd::new(&path) else {
@@ -197,7 +284,7 @@ mod tests {
         let confined = || {
             let rights = [(May::Write, own.as_path())].into_iter();
             let restricted = restrict(rights).expect("rules");
-            seccompiler::apply_filter(&filter().expect("a known processor"))
+            seccompiler::apply_filter(&filter(Calls::Files).expect("a known processor"))
                 .expect("a kernel with seccomp");
             let kind = |done: io::Result<()>| done.map_err(|error| error.kind());
             let calls = [

@@ -43,9 +43,9 @@ fn address(options: &unbloat_loadtest::Options) -> Option<IpAddr> {
 }
 
 impl Following {
-    /// Starts to locate; returns when all hops are known, or after `PATIENCE`. None if there is no path to probe.
-    pub fn begin(options: &unbloat_loadtest::Options) -> Option<Following> {
-        let options = Options::new(options.address?);
+    /// Starts to locate; returns when all hops are known, or after `PATIENCE`.
+    pub fn begin(address: IpAddr, driver: DriverWatch) -> Following {
+        let options = Options::new(address);
         let (signal, stop) = (
             Arc::new(Signal::default()),
             Arc::new(AtomicBool::new(false)),
@@ -53,15 +53,15 @@ impl Following {
         let (ready, is_ready) = sync_channel(1);
         let thread = std::thread::spawn({
             let (signal, stop) = (signal.clone(), stop.clone());
-            move || follow(&options, &signal, ready, &stop)
+            move || follow(&options, driver, &signal, ready, &stop)
         });
         // Failures are reported at the end.
         let _ = is_ready.recv_timeout(PATIENCE);
-        Some(Following {
+        Following {
             signal,
             stop,
             thread,
-        })
+        }
     }
 
     pub fn tell(&self, at: &Progress) {
@@ -87,14 +87,12 @@ impl Following {
 
 fn follow(
     options: &Options,
+    driver: DriverWatch,
     signal: &Signal,
     ready: SyncSender<()>,
     stop: &AtomicBool,
 ) -> Result<Vec<Verdict>, LocateError> {
-    let mut eyes = Eyes {
-        driver: DriverWatch::open(options.target),
-        ready,
-    };
+    let mut eyes = Eyes { driver, ready };
     let mut located = unbloat_locate_host::follow(options, signal, &mut eyes, stop)?;
     located.explain(&options.params, |phase| eyes.driver.under(phase));
     Ok(located.verdicts)

@@ -8,7 +8,9 @@ mod progress;
 mod stored;
 mod sweep;
 
+use crate::confine::{CapabilitySet, MEASURES, drop_capabilities, speak};
 use crate::exit::Exit;
+use crate::locate::DriverWatch;
 #[cfg(feature = "runs")]
 use crate::output::{OutputError, write_run};
 use crate::print::{self, PrintError, note};
@@ -54,6 +56,7 @@ pub enum RunTestError {
 }
 
 pub fn run(args: &Args) -> Result<Exit, RunTestError> {
+    drop_capabilities(MEASURES);
     let all = args.options()?;
     let stop = stop_on_ctrl_c()?;
     let mut exit = Exit::Complete;
@@ -110,21 +113,22 @@ fn measure(
 ) -> Result<(Measured, Findings), RunTestError> {
     let rule = args.grade;
     let fitted = match locating {
-        Locating::Yes => following::fitted(options),
+        Locating::Yes => speak(CapabilitySet::empty(), || following::fitted(options)),
         Locating::No => options.clone(),
     };
-    let following = match locating {
-        Locating::Yes => Following::begin(&fitted),
-        Locating::No => None,
-    };
+    let eyes = fitted.address.filter(|_| locating == Locating::Yes);
+    let eyes = eyes.map(|address| (address, DriverWatch::open(address)));
     announce(&options.target);
     let line = Line::new(args.quiet);
-    let measured = unbloat_loadtest::measure(&fitted, stop, &mut |at| {
-        line.show(at);
-        following.iter().for_each(|following| following.tell(at));
+    let (measured, located) = speak(kept(options), || {
+        let following = eyes.map(|(address, driver)| Following::begin(address, driver));
+        let measured = unbloat_loadtest::measure(&fitted, stop, &mut |at| {
+            line.show(at);
+            following.iter().for_each(|following| following.tell(at));
+        });
+        (measured, following.map(Following::end).transpose())
     });
     line.finish();
-    let located = following.map(Following::end).transpose();
     let mut measured = measured?;
     let located = located.unwrap_or_else(|error| {
         measured
@@ -142,6 +146,15 @@ fn measure(
         findings.locate(located, own);
     }
     Ok((measured, findings))
+}
+
+/// What root keeps who measures: to probe hops, to read what programs in the kernel count, and to choose any congestion control.
+pub fn kept(options: &Options) -> CapabilitySet {
+    let probes = CapabilitySet::NET_RAW | CapabilitySet::BPF;
+    match options.congestion_control {
+        None => probes,
+        Some(_) => probes | CapabilitySet::NET_ADMIN,
+    }
 }
 
 /// Says, before anything is sent to a server of others, how much that will be at most and what its operator learns; once, however many tests there are.

@@ -1,6 +1,7 @@
 //! Options of `unbloat locate`.
 
 use super::CommandError;
+use crate::confine::{CapabilitySet, speak};
 use crate::ip::IpArgs;
 #[cfg(feature = "runs")]
 use crate::output::{FormatArgs, RunArgs};
@@ -129,7 +130,9 @@ impl Args {
         let target: Target = self.target.parse()?;
         let origin = target.origin().ok_or(CommandError::NoLoad)?;
         crate::loadtest::announce(&target);
-        let server = unbloat_loadtest::reachable(origin, self.ip.version())?;
+        let ip = self.ip.version();
+        let ask = CapabilitySet::empty();
+        let server = speak(ask, || unbloat_loadtest::reachable(origin, ip))?;
         let mut options = Options::new(server.ip());
         options.kind = self.probe;
         let usual = match self.probe {
@@ -140,7 +143,7 @@ impl Args {
         options.peer = self
             .peer
             .as_ref()
-            .map(|peer| unbloat_loadtest::answering(peer, self.ip.version()))
+            .map(|peer| speak(ask, || unbloat_loadtest::answering(peer, ip)))
             .transpose()?;
         options.interval = duration(self.probe_interval);
         options.most_per_second = self.probes_per_second;

@@ -8,7 +8,9 @@ mod view;
 
 pub use args::Args;
 
+use crate::confine::{MEASURES, drop_capabilities, speak};
 use crate::exit::Exit;
+use crate::loadtest::kept;
 #[cfg(feature = "runs")]
 use crate::output::{OutputError, write_run};
 use crate::print::{self, PrintError, note};
@@ -66,23 +68,27 @@ pub enum CommandError {
 }
 
 pub fn run(args: &Args) -> Result<Exit, CommandError> {
+    drop_capabilities(MEASURES);
     let wish = args.wish()?;
     let stop = stop_on_ctrl_c()?;
-    let at = wish.server;
-    knock(at).map_err(|source| CommandError::NoServer { at, source })?;
-    let mut load = ServerLoad::new(wish.load.clone(), stop.clone());
-    let mut view = View::new(&wish.options.loads, wish.peer_name.is_some(), args.quiet);
     let mut driver = DriverWatch::open(wish.options.target);
-    let located = unbloat_locate_host::run(
-        &wish.options,
-        &mut load,
-        &mut |snapshot| {
-            let is_new = view.show(snapshot);
-            driver.look(snapshot.stage, is_new);
-        },
-        &stop,
-    );
-    view.close();
+    let located = speak(kept(&wish.load), || {
+        let at = wish.server;
+        knock(at).map_err(|source| CommandError::NoServer { at, source })?;
+        let mut load = ServerLoad::new(wish.load.clone(), stop.clone());
+        let mut view = View::new(&wish.options.loads, wish.peer_name.is_some(), args.quiet);
+        let located = unbloat_locate_host::run(
+            &wish.options,
+            &mut load,
+            &mut |snapshot| {
+                let is_new = view.show(snapshot);
+                driver.look(snapshot.stage, is_new);
+            },
+            &stop,
+        );
+        view.close();
+        Ok::<_, CommandError>(located)
+    })?;
     let mut located = match located {
         Err(LocateError::Stopped) => return Ok(Exit::Interrupted),
         other => other?,

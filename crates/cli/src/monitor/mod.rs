@@ -6,7 +6,7 @@ mod told;
 
 pub use args::Args;
 
-use crate::confine::{CapabilitySet, SEES_PACKETS, drop_capabilities};
+use crate::confine::{NAMES_SENDERS, drop_capabilities};
 use crate::exit::Exit;
 use crate::interface::{self, NoInterface};
 use crate::metrics::MetricsError;
@@ -69,8 +69,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         return Ok(Exit::Complete);
     }
     interface::check(&args.interface)?;
-    // The last two: names of the processes that send.
-    drop_capabilities(SEES_PACKETS | CapabilitySet::SYS_PTRACE | CapabilitySet::DAC_READ_SEARCH);
+    drop_capabilities(NAMES_SENDERS);
     let stop = stop_on_ctrl_c()?;
     let mut monitor = Monitor::start(args, &stop)?;
     if let Some(span) = args.duration {

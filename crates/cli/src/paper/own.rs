@@ -32,19 +32,22 @@ pub fn read(path: &Path, figures: &[(&Paper, &Figure)]) -> Result<Evidence, OwnE
         true => run_of(path),
         false => analysed(path, folder.path().join("run"))?,
     };
-    let reader = RunReader::open(&run)?;
     let tables = figures.iter().flat_map(|(_, figure)| figure.own_tables());
     let tables = tables.collect();
-    let own = apart(&run, || evidence(&reader, &tables)).map_err(|message| OwnError::Table {
-        path: run.clone(),
-        message,
+    let (has, own) = apart(&run, || {
+        let reader = RunReader::open(&run)?;
+        let own = evidence(&reader, &tables).map_err(|message| OwnError::Table {
+            path: run.clone(),
+            message,
+        })?;
+        Ok::<_, OwnError>((names(&reader), own))
     })?;
     let mut panels = figures.iter().flat_map(|(_, figure)| &figure.panels);
     match panels.any(|panel| draw_over(panel, &own, &mut Drawn::default()) > 0) {
         true => Ok(own),
         false => Err(OwnError::NoPlace {
             path: path.to_owned(),
-            tables: names(&reader),
+            tables: has,
             fits: fits(figures),
         }),
     }

@@ -9,7 +9,7 @@ mod unit;
 
 pub use args::Args;
 
-use crate::confine::{confine_calls, confine_files, drop_capabilities};
+use crate::confine::{Calls, confine_calls, confine_files, drop_capabilities};
 use crate::events::bar_target;
 use crate::exit::Exit;
 use crate::metrics::MetricsError;
@@ -118,7 +118,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         }
         let ended = server.run(&stop, || {
             if is_confined {
-                confine_calls();
+                confine_calls(Calls::Files);
             }
         });
         is_over.store(true, Ordering::Relaxed);

@@ -9,6 +9,7 @@ pub use args::{Args, following, of_plan};
 pub use line::{DecisionLine, Line, decision_text};
 pub use told::Told;
 
+use crate::confine::{Calls, SEES_PACKETS, confine_calls, drop_capabilities};
 use crate::dry_run;
 use crate::exit::Exit;
 use crate::metrics::MetricsError;
@@ -57,6 +58,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     // Must precede threads and claims.
     let _guard = recovery::guarded()?;
     recovery::journals()?;
+    drop_capabilities(SEES_PACKETS);
     // The kernel undoes everything. The claim keeps other commands from changing the same queues.
     let queues = Resource::Queues {
         device: options.interface.clone(),
@@ -69,6 +71,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         board.put(told.page());
     }
     let mut shaper = Shaper::start(&options)?;
+    confine_calls(Calls::Sockets);
     note!("unbloat: shaping {} until Ctrl-C", options.interface);
     if let Some(span) = args.duration {
         stop_after(span, &stop);

@@ -1,5 +1,6 @@
 //! `unbloat uplink`: limits this host's queue discipline to the drain rate of a modem.
 
+use crate::confine::{SEES_PACKETS, drop_capabilities};
 use crate::dry_run;
 use crate::exit::Exit;
 use crate::print::{self, PrintError};
@@ -82,6 +83,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     // Must precede threads.
     let _guard = recovery::guarded().map_err(UplinkError::from)?;
     recovery::journals().map_err(UplinkError::from)?;
+    drop_capabilities(SEES_PACKETS);
     let stop = stop_on_ctrl_c()?;
     let _limited = set_limits(&args.interface, limits)?;
     let default = Params::of_delay();

@@ -8,6 +8,7 @@ mod told;
 pub use args::Args;
 pub use record::tables;
 
+use crate::confine::{NAMES_SENDERS, drop_capabilities};
 use crate::events::Silence;
 use crate::exit::Exit;
 use crate::interface::{self, NoInterface};
@@ -64,6 +65,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         .interface
         .as_deref()
         .map_or(Ok(()), interface::check)?;
+    drop_capabilities(NAMES_SENDERS);
     let stop = stop_on_ctrl_c()?;
     let watch = Watch::open(&options)?;
     let blind = watch.blind().map(ToString::to_string);

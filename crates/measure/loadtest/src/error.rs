@@ -3,7 +3,6 @@
 use crate::target::Target;
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use unbloat_untrusted::one_line;
 
 #[derive(Debug, thiserror::Error)]
@@ -32,8 +31,8 @@ pub enum TestError {
         "the certificate of {to} does not have the fingerprint that --pin (or UNBLOAT_PIN) gives; if the server got a new certificate, use the fingerprint that it prints now, otherwise another server answers there"
     )]
     Pin { to: String },
-    #[error("cannot read {path}: {reason}", path = path.display())]
-    Authorities { path: PathBuf, reason: String },
+    #[error("the certificates of --ca: {reason}")]
+    Authorities { reason: String },
     #[error("this system has no certificate authorities; pass --ca FILE or --pin SHA256")]
     NoAuthorities,
     #[error("{to} does not support HTTP/{wanted}: {}", one_line(.reason))]

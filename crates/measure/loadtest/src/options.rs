@@ -3,7 +3,6 @@
 use crate::plan::{Plan, Stack};
 use crate::target::Target;
 use std::net::IpAddr;
-use std::path::PathBuf;
 use unbloat_units::{Both, Bytes, Delta, Rate};
 
 /// Which HTTP the load is carried by.
@@ -28,8 +27,8 @@ impl Http {
 /// Whose certificates are believed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trust {
-    /// These authorities (PEM) in place of the system's.
-    pub ca: Option<PathBuf>,
+    /// These authorities, the text of a PEM file, in place of the system's.
+    pub ca: Option<Vec<u8>>,
     /// The one certificate whose DER form has this SHA-256, whoever signed it.
     pub pin: Option<[u8; 32]>,
     /// Any certificate.

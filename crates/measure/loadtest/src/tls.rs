@@ -11,7 +11,6 @@ use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
 use sha2::{Digest, Sha256};
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// SHA-256 of a certificate in DER.
@@ -50,7 +49,7 @@ pub fn recording(stranger: &Arc<Mutex<Option<Fingerprint>>>) -> Result<ClientCon
 }
 
 fn authorities(
-    ca: Option<&Path>,
+    ca: Option<&[u8]>,
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<WebPkiServerVerifier>, TestError> {
     let roots = Arc::new(roots(ca)?);
@@ -75,19 +74,15 @@ fn with_verifier(
     config
 }
 
-fn roots(ca: Option<&Path>) -> Result<RootCertStore, TestError> {
+fn roots(ca: Option<&[u8]>) -> Result<RootCertStore, TestError> {
     let mut roots = RootCertStore::empty();
     match ca {
         None => {
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }
-        Some(path) => {
-            let failed = |reason: String| TestError::Authorities {
-                path: path.to_owned(),
-                reason,
-            };
-            let found = CertificateDer::pem_file_iter(path).map_err(|e| failed(e.to_string()))?;
-            for certificate in found {
+        Some(pem) => {
+            let failed = |reason: String| TestError::Authorities { reason };
+            for certificate in CertificateDer::pem_slice_iter(pem) {
                 let certificate = certificate.map_err(|e| failed(e.to_string()))?;
                 roots.add(certificate).map_err(|e| failed(e.to_string()))?;
             }
