@@ -240,13 +240,13 @@ fn restrict<'a>(
             May::Read => path.exists().then(|| path.to_owned()),
             May::Write | May::Rename => existing(path),
         };
-        let Some(path) = place else {
+        let Some(place) = place else {
             continue;
         };
-        let Ok(opened) = PathFd::new(&path) else {
+        let Ok(opened) = PathFd::new(&place) else {
             continue;
         };
-        let rights = match path.is_dir() {
+        let rights = match place.is_dir() {
             true => may.rights(),
             false => may.rights() & AccessFs::from_file(ABI::V5),
         };

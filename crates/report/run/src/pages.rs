@@ -206,7 +206,6 @@ impl<R: BufRead> Compact<R> {
     /// Of a footer, `FileMetaData`: its list of `SchemaElement`, of which only the first has others within it.
     fn flat_schema(&mut self) -> Option<()> {
         const SCHEMA: i64 = 2;
-        const CHILDREN: i64 = 5;
         let mut before = 0;
         while let Some((id, kind)) = self.field(&mut before)? {
             if id != SCHEMA {
@@ -218,18 +217,27 @@ impl<R: BufRead> Compact<R> {
                 return None;
             }
             for at in 0..count {
-                let mut before = 0;
-                while let Some((id, kind)) = self.field(&mut before)? {
-                    match (id, kind) {
-                        (CHILDREN, Compact::I32) if self.int()? > 0 && at > 0 => return None,
-                        (CHILDREN, Compact::I32) => {}
-                        (CHILDREN, _) => return None,
-                        _ => self.skip(kind, DEEPEST)?,
-                    }
+                let children = self.children()?;
+                if children > 0 && at > 0 {
+                    return None;
                 }
             }
         }
         Some(())
+    }
+
+    /// Of a `SchemaElement`; zero if it does not say.
+    fn children(&mut self) -> Option<i64> {
+        const CHILDREN: i64 = 5;
+        let (mut found, mut before) = (0, 0);
+        while let Some((id, kind)) = self.field(&mut before)? {
+            match (id, kind) {
+                (CHILDREN, Compact::I32) => found = found.max(self.int()?),
+                (CHILDREN, _) => return None,
+                _ => self.skip(kind, DEEPEST)?,
+            }
+        }
+        Some(found)
     }
 
     /// How many elements a list has, and of which type.
@@ -255,9 +263,9 @@ impl<R: BufRead> Compact<R> {
                 self.pass(length)?;
             }
             Compact::<()>::LIST | 10 => {
-                let (count, kind) = self.list()?;
+                let (count, inner) = self.list()?;
                 for _ in 0..count {
-                    self.skip_element(kind, deeper)?;
+                    self.skip_element(inner, deeper)?;
                 }
             }
             11 => {
