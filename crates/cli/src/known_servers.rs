@@ -1,16 +1,18 @@
 //! Servers whose certificate the user has accepted, as ssh knows hosts.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use unbloat_loadtest::Fingerprint;
-use unbloat_os::folders;
+use unbloat_os::{files, folders};
 
 /// A line for each: `HOST:PORT FINGERPRINT`.
 pub fn file() -> PathBuf {
     folders::data().join("known-servers")
 }
+
+/// 30,000 servers.
+const LONGEST: u64 = 4 << 20;
 
 /// The certificate that was accepted last for a server.
 pub fn look_up(file: &Path, server: &str) -> io::Result<Option<Fingerprint>> {
@@ -28,10 +30,11 @@ pub fn server_with(file: &Path, fingerprint: &Fingerprint) -> io::Result<Option<
 
 /// Lines that are none of ours are passed over.
 fn read(file: &Path) -> io::Result<Vec<(String, Fingerprint)>> {
-    let text = match fs::read_to_string(file) {
+    let opened = match files::open_named(file) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        text => text?,
+        opened => opened?,
     };
+    let text = files::text(opened, LONGEST)?;
     let of_line = |line: &str| {
         let (name, digits) = line.split_once(' ')?;
         Some((name.to_owned(), parse(digits).ok()?))
@@ -41,9 +44,8 @@ fn read(file: &Path) -> io::Result<Vec<(String, Fingerprint)>> {
 
 pub fn remember(file: &Path, server: &str, fingerprint: &Fingerprint) -> io::Result<()> {
     fs::create_dir_all(file.parent().unwrap_or(Path::new(".")))?;
-    let mut options = OpenOptions::new();
-    let mut opened = options.create(true).append(true).mode(0o644).open(file)?;
-    opened.write_all(format!("{server} {}\n", digits(fingerprint)).as_bytes())
+    // Under sudo the folder may be a user's, and a link there lead to a file of root.
+    files::append(file)?.write_all(format!("{server} {}\n", digits(fingerprint)).as_bytes())
 }
 
 pub fn digits(fingerprint: &Fingerprint) -> String {

@@ -1,6 +1,7 @@
 //! The checks of `unbloat doctor`, one function each.
 
 use crate::keep;
+use crate::kernel::of_kernel;
 use crate::recovery;
 use crate::route::outward;
 use crate::shape::following;
@@ -316,7 +317,7 @@ fn echo(_: bool) -> Check {
 
 fn controls(_: bool) -> Check {
     const NAME: &str = "congestion controls";
-    let named = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    let named = of_kernel("/proc/sys/net/ipv4/tcp_available_congestion_control");
     let named = named.unwrap_or_default();
     let all: Vec<&str> = named.split_whitespace().collect();
     match all.contains(&"cubic") {
@@ -356,7 +357,7 @@ fn offloads(_: bool) -> Check {
 fn clock(_: bool) -> Check {
     const NAME: &str = "clock";
     const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    let source = fs::read_to_string(FOLDER).unwrap_or_default();
+    let source = of_kernel(FOLDER).unwrap_or_default();
     let source = source.trim();
     match source {
         "" => Check::works(NAME, "the kernel does not name its clock source"),

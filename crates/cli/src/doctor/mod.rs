@@ -8,6 +8,8 @@ use checks::{Check, State};
 use console::{Alignment, pad_str, style};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::path::Path;
+use unbloat_os::files;
 use unbloat_untrusted::harmless;
 
 /// Check what works on this machine, and what is missing for the rest.
@@ -52,7 +54,9 @@ pub fn run(args: &Args) -> Result<Exit, PrintError> {
 fn diagnosis() -> Diagnosis {
     let uname = rustix::system::uname();
     let part = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
-    let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let release = files::open_named(Path::new("/etc/os-release"))
+        .and_then(|file| files::text(file, 64 << 10))
+        .unwrap_or_default();
     let named = |line: &str| {
         Some(
             line.strip_prefix("PRETTY_NAME=")?

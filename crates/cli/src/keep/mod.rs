@@ -3,6 +3,7 @@
 mod program;
 mod words;
 
+use crate::kernel::of_kernel;
 use crate::print::note;
 use crate::unit::quoted;
 use program::ProgramError;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
+use unbloat_os::files;
 use unbloat_os::offload::{MERGING, most_segments};
 use unbloat_sqm::networkd::{self, File};
 use unbloat_sqm::systemd::{Link, Service, Unit, Work};
@@ -318,9 +320,10 @@ fn resource(device: &Device) -> Resource {
 /// The file with which systemd-networkd configures a device of this host, if it does.
 pub fn network_file(device: &Device) -> Option<String> {
     let device = Path::new("/sys/class/net").join(device.as_str());
-    let index = fs::read_to_string(device.join("ifindex")).ok()?;
+    let index = of_kernel(device.join("ifindex")).ok()?;
     let link = Path::new("/run/systemd/netif/links").join(index.trim());
-    let state = fs::read_to_string(link).ok()?;
+    let state = files::open_named(&link).ok()?;
+    let state = files::text(state, 64 << 10).ok()?;
     let file = state
         .lines()
         .find_map(|line| line.strip_prefix("NETWORK_FILE="))?;

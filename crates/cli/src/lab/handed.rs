@@ -1,8 +1,8 @@
 //! Passes the results of an experiment from a guest to the host: tables as a run's folder, everything else as JSON.
 
+use super::inside::LONGEST;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::fs;
 use std::path::Path;
 use unbloat_api::experiment::Came;
 use unbloat_api::folder::write_tables;
@@ -44,7 +44,7 @@ pub fn write(folder: &Path, came: &Came) -> Result<(), String> {
 
 /// On the host. `tables` are all possible tables; those that exist are returned in this order.
 pub fn read(folder: &Path, tables: Vec<Table>) -> Result<Came, String> {
-    let text = fs::read(folder.join(REST)).map_err(|error| error.to_string())?;
+    let text = files::read(&folder.join(REST), LONGEST).map_err(|error| error.to_string())?;
     let rest: Rest = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
     let reader = RunReader::open(&folder.join(TABLES)).map_err(|error| error.to_string())?;
     let is_there = |table: &Table| {

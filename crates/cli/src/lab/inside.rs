@@ -34,10 +34,14 @@ pub struct Job {
     pub snap_len: Option<u32>,
 }
 
+/// Of what host and guest hand each other.
+pub const LONGEST: u64 = 256 << 20;
+
 impl Job {
     pub fn read(folders: &Folders) -> Result<Job, String> {
         let path = folders.input.join(JOB);
-        let text = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let text =
+            files::read(&path, LONGEST).map_err(|error| format!("{}: {error}", path.display()))?;
         serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", path.display()))
     }
 }

@@ -4,7 +4,7 @@ use super::handed;
 use super::inside::{CAPTURES, JOB, Job, PROGRESS};
 use crate::experiment::ExperimentError;
 use std::cell::Cell;
-use std::fs;
+use std::io;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use unbloat_api::experiment::{Came, Plan, Progress, Runner, tables};
 use unbloat_experiment::scenario::Experiment;
 use unbloat_lab::{Captures, Memory};
+use unbloat_os::files::{self, Replacement};
 use unbloat_run::Clock;
 use unbloat_uml::{Guest, GuestError, Kernel};
 use unbloat_units::Time;
@@ -125,7 +126,9 @@ impl Runner<ExperimentError> for VirtualLab {
 fn take_captures(from: &Path, to: &Path) -> std::io::Result<()> {
     for entry in from.read_dir()? {
         let entry = entry?;
-        fs::copy(entry.path(), to.join(entry.file_name()))?;
+        let mut copy = Replacement::of(&to.join(entry.file_name()))?;
+        io::copy(&mut files::open(&entry.path())?, &mut copy)?;
+        copy.put()?;
     }
     Ok(())
 }
@@ -153,8 +156,12 @@ impl Watch<'_> {
     }
 
     fn look(&self, output: &Path) {
-        let text = fs::read_to_string(output.join(PROGRESS)).unwrap_or_default();
-        let at = text.trim().parse().map_or(Time::from_ns(0), Time::from_ns);
+        let text = files::open(&output.join(PROGRESS)).and_then(|file| files::text(file, 64));
+        let at = text
+            .unwrap_or_default()
+            .trim()
+            .parse()
+            .map_or(Time::from_ns(0), Time::from_ns);
         let (before, since) = self.seen.get();
         if at > before {
             self.progress.at(at);

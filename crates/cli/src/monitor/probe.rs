@@ -1,6 +1,7 @@
 //! Active tests, each a process of its own within a budget of bytes.
 
 use super::Args;
+use crate::kernel::of_kernel;
 use std::fs;
 use std::io::{self, Read, Seek};
 use std::process::{Child, Command, Stdio};
@@ -191,7 +192,7 @@ fn read(mut output: fs::File) -> Result<Test, String> {
 
 /// Bytes that passed an interface of this network namespace, both ways.
 fn passed(interface: &str) -> Option<u64> {
-    let text = fs::read_to_string("/proc/thread-self/net/dev").ok()?;
+    let text = of_kernel("/proc/thread-self/net/dev").ok()?;
     let mut lines = text.lines().filter_map(|line| line.trim().split_once(':'));
     let (_, counts) = lines.find(|(name, _)| *name == interface)?;
     let counts: Vec<u64> = counts

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
+use unbloat_os::files;
 use unbloat_server::{Certificates, ServeError};
 
 /// Changes are taken up when nothing has changed for as long: chain and key are two files.
@@ -30,9 +31,14 @@ pub enum FollowError {
     Use(#[from] ServeError),
 }
 
+/// Of a chain of certificates.
+const LONGEST: u64 = 1 << 20;
+
 impl Files {
     pub fn read(&self) -> Result<(Vec<u8>, Vec<u8>), ArgsError> {
-        let chain = fs::read(&self.chain).map_err(|source| ArgsError::File {
+        let opened = files::open_named(&self.chain);
+        let chain = opened.and_then(|file| files::all(file, LONGEST));
+        let chain = chain.map_err(|source| ArgsError::File {
             file: self.chain.display().to_string(),
             source,
         })?;

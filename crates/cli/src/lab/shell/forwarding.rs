@@ -1,6 +1,7 @@
 //! Lets this host hand on what comes from a shell, until the shell ends.
 
 use super::ShellError;
+use crate::kernel::of_kernel;
 use crate::recovery;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,5 +42,5 @@ fn devices() -> impl Iterator<Item = PathBuf> {
 }
 
 fn is_on(path: &Path) -> bool {
-    fs::read_to_string(path).is_ok_and(|value| value.trim() == "1")
+    of_kernel(path).is_ok_and(|value| value.trim() == "1")
 }
