@@ -457,6 +457,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn only_below_the_control_groups_is_one_removed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let group = folder.path().join("group");
+        fs::create_dir(&group).expect("a folder");
+        fs::write(group.join("cgroup.procs"), "1\n").expect("a file");
+        let outside = Path::new("/sys/fs/cgroup/../../..").join(group.strip_prefix("/").unwrap());
+        assert!(outside.join("cgroup.procs").exists());
+        remove_cgroup(&outside).expect("nothing to do");
+        assert!(!folder.path().join("cgroup.procs").exists());
+        assert!(group.join("cgroup.procs").exists());
+    }
+
+    #[test]
     fn only_settings_of_the_kernel_are_settings() {
         for path in [
             "/etc/passwd",
