@@ -7,7 +7,6 @@ use crate::route::outward;
 use crate::shape::following;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::fs;
 use std::path::Path;
 use std::thread;
 use unbloat_cake_nfqueue::Shaper;
@@ -428,7 +427,7 @@ fn after_reboot(_: bool) -> Check {
 fn runs(_: bool) -> Check {
     const NAME: &str = "runs";
     let folder = unbloat_run::runs_dir();
-    let is_writable = match fs::create_dir_all(&folder) {
+    let is_writable = match std::fs::create_dir_all(&folder) {
         Ok(()) => tempfile::tempfile_in(&folder).map(drop),
         Err(error) => Err(error),
     };
