@@ -2,9 +2,9 @@
 //!
 //! `cargo run --release -p unbloat-sim --example kernel`
 
-#[path = "../tests/referee/mod.rs"]
+#[path = "../tests/sim/referee/mod.rs"]
 mod referee;
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/sim/support/mod.rs"]
 #[expect(dead_code, reason = "the tests use the rest")]
 mod support;
 

@@ -6,7 +6,7 @@
 //! Prints runs, delivered packets, seconds of CPU and kB by which the process grew.
 
 mod process;
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/sim/support/mod.rs"]
 #[expect(dead_code, reason = "the tests use the rest")]
 mod support;
 

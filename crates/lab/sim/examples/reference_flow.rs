@@ -4,7 +4,7 @@
 
 #[expect(dead_code, reason = "the other examples use the rest")]
 mod process;
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/sim/support/mod.rs"]
 #[expect(dead_code, reason = "the tests use the rest")]
 mod support;
 

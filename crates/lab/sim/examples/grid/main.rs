@@ -5,10 +5,10 @@
 
 mod answer;
 mod cell;
-#[path = "../../tests/support/mod.rs"]
+#[path = "../../tests/sim/support/mod.rs"]
 #[expect(dead_code, reason = "the tests use the rest")]
 mod support;
-#[path = "../../tests/referee/translate.rs"]
+#[path = "../../tests/sim/referee/translate.rs"]
 mod translate;
 
 use answer::{Answer, QUANTITIES, Verdict, verdicts};

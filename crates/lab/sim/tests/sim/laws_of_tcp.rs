@@ -1,8 +1,6 @@
 //! TCP over a link, by formula.
 
-mod scenario;
-
-use scenario::Run;
+use crate::scenario::Run;
 use unbloat_units::{Delta, Time};
 
 /// Payload of a full packet of 1,500 bytes.

@@ -1,9 +1,6 @@
 //! What waits within a phone that uploads (IMC 2016, "Understanding On-device Bufferbloat for Cellular Upload").
 
-#[expect(dead_code, reason = "other tests use the rest")]
-mod scenario;
-
-use scenario::{Run, experiment};
+use crate::scenario::{Run, experiment};
 use unbloat_link::Config as Element;
 use unbloat_link::device::{self, modem};
 use unbloat_link::radio::{Rates, uplink};

@@ -1,8 +1,6 @@
 //! Laws of a single flow over a bottleneck.
 
-mod pipe;
-
-use pipe::{Fate, Pipe};
+use crate::pipe::{Fate, Pipe};
 use unbloat_tcp::congestion::{Config, State};
 use unbloat_tcp::sender::Params;
 use unbloat_tcp::{Event, Evidence, receiver};

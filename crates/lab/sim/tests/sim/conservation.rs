@@ -1,9 +1,6 @@
 //! What must hold whatever is simulated: nothing is made or lost, and the same experiment has the same outcome.
 
-#[expect(dead_code, reason = "other tests use the rest")]
-mod scenario;
-
-use scenario::{Run, experiment};
+use crate::scenario::{Run, experiment};
 use unbloat_experiment::scenario::{Experiment, Hop};
 use unbloat_link::device::{self, modem};
 use unbloat_link::radio::{AirParams, Rates, downlink, uplink};

@@ -1,9 +1,6 @@
 //! The weakness of DRWA's published rule, and what dips do about it.
 
-#[expect(dead_code, reason = "other tests use the rest")]
-mod scenario;
-
-use scenario::Run;
+use crate::scenario::Run;
 
 const PUBLISHED: &str = r#""drwa""#;
 const DIPPING: &str = r#"{ kind = "drwa", lambda = 2, lambda_unfilled = 2.5, dip_every = "10 s", eager = true, extra_segments = 6 }"#;

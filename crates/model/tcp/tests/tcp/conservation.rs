@@ -1,9 +1,7 @@
 //! Whatever the path does, every byte arrives once, in order, and is acknowledged.
 
-mod pipe;
-
+use crate::pipe::{Fate, Pipe};
 use fastrand::Rng;
-use pipe::{Fate, Pipe};
 use unbloat_tcp::congestion::{self, NAMES};
 use unbloat_tcp::receive_window;
 use unbloat_tcp::sender::{EcnMode, Params};

@@ -1,8 +1,6 @@
 //! Flows that share some hops and not others: access lines before a core, a parking lot.
 
-mod scenario;
-
-use scenario::{Run, experiment};
+use crate::scenario::{Run, experiment};
 use unbloat_units::Both;
 
 /// Two clients behind lines of their own, of which only the slow one is full, and a core that both share.

@@ -1,10 +1,7 @@
 //! What "My Buffer-bloated Router" (CACM) found: shaping to 95 % of the line with CAKE or FQ-CoDel makes delay independent
 //! of load.
 
-#[expect(dead_code, reason = "other tests use the rest")]
-mod scenario;
-
-use scenario::{Run, experiment};
+use crate::scenario::{Run, experiment};
 use unbloat_link::service::{self, constant};
 use unbloat_link::{BottleneckParams, Config as Element};
 use unbloat_units::{Cells, Framing, Rate};

@@ -3,12 +3,7 @@
 //! docs/referee.md has the table (`cargo run --release -p unbloat-sim --example kernel`), the bounds and the
 //! reasons for what differs.
 
-#[path = "referee/mod.rs"]
-mod referee;
-#[expect(dead_code, reason = "other tests use the rest")]
-mod support;
-
-use referee::verdict::{area_between, verdicts};
+use crate::referee::verdict::{area_between, verdicts};
 
 /// What is known to be beyond its bound.
 const MISSES: &[(&str, &str)] = &[("reference-ten-cubic", "dropped")];
@@ -27,7 +22,7 @@ const NOT_SIMULATED: &[&str] = &[
 
 #[test]
 fn every_quantity_but_the_known_ones_is_within_its_bound_of_the_kernels() {
-    let (cases, missing) = referee::cases();
+    let (cases, missing) = crate::referee::cases();
     assert_eq!(missing, NOT_SIMULATED);
     let mut misses = Vec::new();
     for case in &cases {
@@ -45,7 +40,7 @@ fn every_quantity_but_the_known_ones_is_within_its_bound_of_the_kernels() {
 #[test]
 fn ten_flows_that_begin_a_millisecond_apart_move_the_kernels_own_window_as_far() {
     let [together, apart] = ["reference-ten-cubic", "reference-ten-cubic-staggered"]
-        .map(|name| referee::kernels(name).cwnd);
+        .map(|name| crate::referee::kernels(name).cwnd);
     let area = area_between(&together, &apart);
     assert!((0.09..0.11).contains(&area), "{area}");
 }

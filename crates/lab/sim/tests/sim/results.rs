@@ -1,9 +1,7 @@
 //! Results by name: totals over flows, compared with what can be counted otherwise (sizes of files, what the link carried, the flows
 //! themselves), and the document that names all results.
 
-mod scenario;
-
-use scenario::Run;
+use crate::scenario::Run;
 use unbloat_experiment::outcome::{Layer, results};
 use unbloat_link::Place;
 use unbloat_qdisc::Reason;
@@ -157,7 +155,7 @@ fn percentiles_of_windows_are_those_of_a_constant_window() {
         "[scenario]\nduration = \"10 s\"\nwarmup = \"2 s\"\n{PATH}[[flow]]\napp = \"bulk\"\nreceive_window = {{ kind = \"static\", window = \"57920 B\" }}\n"
     );
     for keeps_series in [true, false] {
-        let mut experiment = scenario::experiment(&text);
+        let mut experiment = crate::scenario::experiment(&text);
         experiment.keeps_series = keeps_series;
         let run = Run::from(&experiment);
         for what in ["p50", "p95", "max"] {

@@ -1,8 +1,6 @@
 //! Several hops in a row are one path, told apart.
 
-mod scenario;
-
-use scenario::{Run, experiment};
+use crate::scenario::{Run, experiment};
 use unbloat_experiment::outcome::PathRecord;
 use unbloat_experiment::scenario::Hop;
 use unbloat_units::{Both, Bytes, Direction};

@@ -1,13 +1,9 @@
 //! Queues against the laws they obey: a recursion packet by packet, then the closed forms.
 
-mod datagrams;
-#[expect(dead_code, reason = "other tests use the rest")]
-mod support;
-
-use datagrams::chain::{Chain, Estimate};
-use datagrams::{Arrivals, Load, arrivals, bottleneck, experiment, line};
+use crate::datagrams::chain::{Chain, Estimate};
+use crate::datagrams::{Arrivals, Load, arrivals, bottleneck, experiment, line};
+use crate::support::fifo;
 use std::collections::VecDeque;
-use support::fifo;
 use unbloat_experiment::outcome::Outcomes;
 use unbloat_link::service::{Config as Service, bucket};
 use unbloat_link::{Config as Element, Place};

@@ -3,9 +3,7 @@
 //! One flow for 60 s over 10 Mbit/s (IP lengths), 40 ms, drop-tail of 100 or 1000 packets; the numbers
 //! are what the kernel's own TCP and congestion controls gave there.
 
-mod pipe;
-
-use pipe::{Fate, Pipe};
+use crate::pipe::{Fate, Pipe};
 use unbloat_tcp::congestion::Config;
 use unbloat_tcp::receiver;
 use unbloat_tcp::sender::Params;

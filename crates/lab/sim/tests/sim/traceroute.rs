@@ -1,8 +1,6 @@
 //! Probes to every hop: round trips as arithmetic has them, and a queue that shows from its own hop on.
 
-mod scenario;
-
-use scenario::Run;
+use crate::scenario::Run;
 
 /// Propagation in ms and rate in Mbit/s of each hop, in the order in which packets pass them.
 const DOWN: [(f64, f64); 3] = [(3.0, 50.0), (7.0, 20.0), (11.0, 2.0)];

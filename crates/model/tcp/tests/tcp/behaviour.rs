@@ -1,8 +1,6 @@
 //! What windows, delays and timers come to: by formula, over a path without surprises.
 
-mod pipe;
-
-use pipe::{Fate, Pipe};
+use crate::pipe::{Fate, Pipe};
 use unbloat_tcp::congestion::{Config, State};
 use unbloat_tcp::receive_window::{self, drs, drwa, fixed, rledbat};
 use unbloat_tcp::sender::{EcnMode, Params};

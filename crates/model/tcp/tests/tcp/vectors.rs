@@ -1,7 +1,5 @@
 //! Congestion controls against the kernel's own: `vectors/README.md` says how the files were made.
 
-mod replay;
-
 use unbloat_tcp::congestion::{AnyCongestion, Config, Congestion, Flow, RateSample, State};
 
 macro_rules! vectors {
@@ -9,10 +7,10 @@ macro_rules! vectors {
         $(#[test]
         fn $test() {
             let control = || Config::named($name).expect("a known control").build();
-            let check = |text: &str| replay::replay($name, control(), text);
-            check(include_str!(concat!("../vectors/", $name, "-short.tsv")));
-            check(include_str!(concat!("../vectors/", $name, "-long.tsv")));
-            check(include_str!(concat!("../vectors/", $name, "-cycles.tsv")));
+            let check = |text: &str| crate::replay::replay($name, control(), text);
+            check(include_str!(concat!("../../vectors/", $name, "-short.tsv")));
+            check(include_str!(concat!("../../vectors/", $name, "-long.tsv")));
+            check(include_str!(concat!("../../vectors/", $name, "-cycles.tsv")));
         })*
     };
 }
@@ -30,8 +28,8 @@ vectors! {
 /// The files for BBR hold, besides results, everything that the control is given or looks at.
 #[test]
 fn bbr_makes_every_step_of_the_kernel() {
-    replay_bbr(include_str!("../vectors/bbr-short.tsv"), 40_000);
-    replay_bbr(include_str!("../vectors/bbr-long.tsv"), 100_000);
+    replay_bbr(include_str!("../../vectors/bbr-short.tsv"), 40_000);
+    replay_bbr(include_str!("../../vectors/bbr-long.tsv"), 100_000);
 }
 
 fn replay_bbr(text: &str, min_rtt_us: u32) {
