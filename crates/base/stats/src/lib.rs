@@ -18,5 +18,5 @@ pub use cdf::{Cdf, CdfPoint};
 pub use correlation::Correlation;
 pub use histogram2d::{Cell, Histogram2d};
 pub use log_histogram::LogHistogram;
-pub use quantile::{Between, quantile};
+pub use quantile::{Between, quantile, quantile_of_sorted};
 pub use windowed_min::WindowedMin;

@@ -33,12 +33,25 @@ impl Between for Delta {
 /// The `q` quantile, 0 to 1, between neighbours in proportion (Hyndman and Fan 1996, definition 7: that of R, NumPy and Excel).
 /// Reorders the samples; none of none.
 pub fn quantile<T: Between>(samples: &mut [T], q: f64) -> Option<T> {
-    let last = samples.len().checked_sub(1)?;
-    let position = q.clamp(0.0, 1.0) * last as f64;
-    let below = position.floor() as usize;
+    let (below, share) = place(samples.len(), q)?;
     let (_, &mut low, above) = samples.select_nth_unstable_by(below, T::order);
     let high = above.iter().copied().min_by(T::order).unwrap_or(low);
-    Some(low.towards(high, position - below as f64))
+    Some(low.towards(high, share))
+}
+
+/// The same of samples that are in order already.
+pub fn quantile_of_sorted<T: Between>(samples: &[T], q: f64) -> Option<T> {
+    let (below, share) = place(samples.len(), q)?;
+    let low = samples[below];
+    let high = samples.get(below + 1).copied().unwrap_or(low);
+    Some(low.towards(high, share))
+}
+
+/// Behind which of the ordered samples the quantile lies, and which share of the way to the next one.
+fn place(samples: usize, q: f64) -> Option<(usize, f64)> {
+    let position = q.clamp(0.0, 1.0) * samples.checked_sub(1)? as f64;
+    let below = position.floor();
+    Some((below as usize, position - below))
 }
 
 #[cfg(test)]
@@ -57,7 +70,10 @@ mod tests {
             (0.5, 35_000),
             (1.0, 50_000),
         ] {
-            assert_eq!(quantile(&mut all.clone(), q), Some(Delta::us(us)), "{q}");
+            let mut samples = all;
+            assert_eq!(quantile(&mut samples, q), Some(Delta::us(us)), "{q}");
+            samples.sort();
+            assert_eq!(quantile_of_sorted(&samples, q), Some(Delta::us(us)), "{q}");
             let mut numbers = all.map(Delta::as_ms);
             let found = quantile(&mut numbers, q).unwrap();
             assert!((found - us as f64 / 1e3).abs() < 1e-9, "{q}: {found}");

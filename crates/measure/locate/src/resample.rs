@@ -5,8 +5,8 @@
 
 use crate::hop::{Compared, Hop};
 use crate::series::Sample;
-use crate::statistic::quantile;
 use fastrand::Rng;
+use unbloat_stats::quantile_of_sorted;
 
 /// Rounds of one phase drawn anew: how often each is in.
 struct Draw(Vec<u16>);
@@ -21,16 +21,16 @@ impl Draw {
         Draw(times)
     }
 
-    /// A quantile of what is in; None if that is too little.
-    fn quantile(&self, samples: &[Sample], q: f64, buffer: &mut Vec<f64>) -> Option<f64> {
+    /// A quantile of what is in; None if that is too little. The samples are in ascending order.
+    fn quantile(&self, ascending: &[Sample], q: f64, buffer: &mut Vec<f64>) -> Option<f64> {
         const FEWEST: usize = 3;
         buffer.clear();
-        for &(round, value) in samples {
+        for &(round, value) in ascending {
             let times = self.0.get(round as usize).copied().unwrap_or_default();
             buffer.extend(std::iter::repeat_n(value, times.into()));
         }
         (buffer.len() >= FEWEST)
-            .then(|| quantile(buffer, q))
+            .then(|| quantile_of_sorted(buffer, q))
             .flatten()
     }
 }
@@ -50,16 +50,26 @@ pub(crate) fn added(hops: &[&Hop], replicates: usize, block: usize, seed: u64) -
     if idle.min(loaded) == 0 {
         return Vec::new();
     }
+    let ascending = |samples: &[Sample]| {
+        let mut samples = samples.to_vec();
+        samples.sort_by(|a, b| a.1.total_cmp(&b.1));
+        samples
+    };
+    // Sorted once, not for each drawing.
+    let sorted: Vec<[Vec<Sample>; 2]> = hops
+        .iter()
+        .map(|hop| [&hop.idle, &hop.loaded].map(|samples| ascending(samples)))
+        .collect();
     let mut buffer = Vec::new();
     let mut one = |_| {
         let draws = [idle, loaded].map(|count| Draw::new(count, block, &mut rng));
-        let mut at = |hop: &Hop| {
+        let mut at = |(hop, [idle, loaded]): (&&Hop, &[Vec<Sample>; 2])| {
             let q = hop.compared.quantile();
-            let in_idle = draws[0].quantile(&hop.idle, q, &mut buffer);
-            let under_load = draws[1].quantile(&hop.loaded, q, &mut buffer);
+            let in_idle = draws[0].quantile(idle, q, &mut buffer);
+            let under_load = draws[1].quantile(loaded, q, &mut buffer);
             Some(under_load? - in_idle?)
         };
-        let own: Vec<Option<f64>> = hops.iter().map(|hop| at(hop)).collect();
+        let own: Vec<Option<f64>> = hops.iter().zip(&sorted).map(&mut at).collect();
         let steady = |number: u8| {
             let place = hops.iter().position(|hop| hop.report.hop == number);
             place.and_then(|place| own[place])
