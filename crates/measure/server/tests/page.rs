@@ -139,8 +139,9 @@ impl Drop for Other {
     }
 }
 
-/// One run of the page and one of `unbloat test` on the same path: the page's record, the other's verdict. `is_shared`: another uploads all the time.
-fn both(control: &str, is_shared: bool) -> (Value, Verdict) {
+/// One run of the page and one of `unbloat test` on the same path: the page's record, the other's verdict. `is_shared`: another uploads
+/// all the time. `tries_all`: all that the page does besides is tried.
+fn both(control: &str, is_shared: bool, tries_all: bool) -> (Value, Verdict) {
     // Two browsers at a time keep each other from measuring.
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let bed = Bed::new().unwrap();
@@ -157,7 +158,7 @@ fn both(control: &str, is_shared: bool) -> (Value, Verdict) {
         node.arg(format!("https://{host}/?glance"))
             .arg(&kept)
             .arg(TOKEN)
-            .arg(modules());
+            .args(tries_all.then(modules));
         succeed(&mut node);
         let mut options = unbloat_loadtest::Options::of(host.parse().unwrap());
         options.plan = unbloat_loadtest::Plan::glance(&[unbloat_loadtest::Stack::NetworkOnly]);
@@ -233,7 +234,7 @@ fn worst(verdict: &Verdict) -> Option<Direction> {
 }
 
 fn in_chromium_the_page_gives_a_bloated_link_the_verdict_of_unbloat_test() {
-    let (run, tested) = both("cubic", false);
+    let (run, tested) = both("cubic", false, true);
     load_named(&run, "cubic");
     if !is_judged(&run) || tested.grade.is_none() {
         return;
@@ -251,7 +252,7 @@ fn in_chromium_the_page_gives_a_bloated_link_the_verdict_of_unbloat_test() {
 }
 
 fn in_chromium_the_page_and_unbloat_test_agree_where_bbr_is_the_default() {
-    let (run, tested) = both("bbr", false);
+    let (run, tested) = both("bbr", false, false);
     load_named(&run, "bbr");
     if !is_judged(&run) || tested.grade.is_none() {
         return;
@@ -273,7 +274,7 @@ fn in_chromium_the_page_and_unbloat_test_agree_where_bbr_is_the_default() {
 }
 
 fn in_chromium_a_queue_that_others_keep_filled_is_not_taken_for_the_path() {
-    let (run, tested) = both("cubic", true);
+    let (run, tested) = both("cubic", true, false);
     if !is_judged(&run) || tested.grade.is_none() {
         return;
     }

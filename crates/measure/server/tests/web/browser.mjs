@@ -1,5 +1,6 @@
-// The page in Chromium, used as a person would: node browser.mjs URL FOLDER TOKEN MODULES
+// The page in Chromium, used as a person would: node browser.mjs URL FOLDER TOKEN [MODULES]
 //
+// Without MODULES it only measures; with it, all that the page does besides is tried.
 // Fails if it does not behave. What it measured goes to FOLDER/run.json, how it looked to FOLDER/*.png; whether the numbers
 // are right is for the caller to say, who knows the path.
 
@@ -24,11 +25,13 @@ try {
   if (token) await giveToken(tab, token);
   else await press(tab, "Enter");
   await measures(tab);
-  await keepsHistory(tab);
-  await shares(tab);
-  await stops(tab);
-  await looks(tab);
-  await forgets(tab);
+  if (modules) {
+    await keepsHistory(tab);
+    await shares(tab);
+    await stops(tab);
+    await looks(tab);
+    await forgets(tab);
+  }
   const asked = requests(chromium.events);
   const others = asked.filter((to) => new URL(to).host !== new URL(url).host && !to.startsWith("data:"));
   assert.deepEqual(others, [], "requests to elsewhere");
