@@ -63,10 +63,10 @@ pub(crate) fn added(hops: &[&Hop], replicates: usize, block: usize, seed: u64) -
     let mut buffer = Vec::new();
     let mut one = |_| {
         let draws = [idle, loaded].map(|count| Draw::new(count, block, &mut rng));
-        let mut at = |(hop, [idle, loaded]): (&&Hop, &[Vec<Sample>; 2])| {
+        let mut at = |(hop, samples): (&&Hop, &[Vec<Sample>; 2])| {
             let q = hop.compared.quantile();
-            let in_idle = draws[0].quantile(idle, q, &mut buffer);
-            let under_load = draws[1].quantile(loaded, q, &mut buffer);
+            let in_idle = draws[0].quantile(&samples[0], q, &mut buffer);
+            let under_load = draws[1].quantile(&samples[1], q, &mut buffer);
             Some(under_load? - in_idle?)
         };
         let own: Vec<Option<f64>> = hops.iter().zip(&sorted).map(&mut at).collect();
