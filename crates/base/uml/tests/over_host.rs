@@ -80,11 +80,11 @@ fn commands_of_the_host_run() {
         matches!(&error, GuestError::Inside { message } if message == "no luck"),
         "{error}"
     );
-    let error = run(guest(), "panic").unwrap_err().to_string();
-    let is_told = |words| error.contains(words);
+    let panicked = run(guest(), "panic").unwrap_err().to_string();
+    let is_told = |words| panicked.contains(words);
     assert!(
         is_told("out of sheep") && is_told("tests/over_host.rs:"),
-        "{error}"
+        "{panicked}"
     );
 }
 
