@@ -6,6 +6,8 @@ from wire.liar import Server
 
 
 class Lie(Server):
+    may = ("error", "doubt", "complete")
+
     async def account(self, it):
         await it.begin(200, chunked=True)
         while True:

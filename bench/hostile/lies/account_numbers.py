@@ -8,6 +8,8 @@ TIMES = [2 ** 63 - 1, -2 ** 63, 0, -1, 2 ** 62, 10 ** 18]
 
 
 class Lie(Server):
+    may = ("error", "doubt", "complete")
+
     async def account(self, it):
         await it.begin(200, chunked=True)
         await it.chunk(b'{"time_ns":1,"flows":[{"flow":0,"direction":"down","connection":1,"open":true,"bytes":18446744073709551615},'

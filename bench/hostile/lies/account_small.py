@@ -6,6 +6,8 @@ FLOWS = 1024
 
 
 class Lie(Server):
+    may = ("error", "doubt", "complete")
+
     def flood(self, it):
         flows = ",".join(f'{{"flow":{n},"direction":"up","connection":1,"open":true,"bytes":0}}' for n in range(FLOWS))
         return b'{"time_ns":1,"flows":[%s]}\n' % flows.encode() + b'{"time_ns":2}\n' * 20_000

@@ -6,6 +6,8 @@ from wire.liar import ESCAPES, Server
 
 
 class Lie(Server):
+    may = ("error", "doubt", "complete")
+
     async def account(self, it):
         await it.begin(200, chunked=True)
         flow = {"flow": 0, "direction": ESCAPES, "connection": 1, "open": True, "bytes": 0}

@@ -531,6 +531,8 @@ fn load_checks(measured: &Measured, found: &LoadFindings) -> Vec<LoadChecks> {
         let is_before = flow.end + SIMULTANEOUS < measured.stages[found.stage].end;
         flow.failure.is_some() && is_before
     };
+    let added = found.added_rtt.as_ref();
+    let round_trip = added.map(|added| added.baseline + added.mean.value);
     let one = |direction| {
         let flows = measured
             .flows
@@ -542,6 +544,7 @@ fn load_checks(measured: &Measured, found: &LoadFindings) -> Vec<LoadChecks> {
             is_stable: found.rpm.map(|_| found.confidence == Confidence::High),
             flows: flows.clone().count(),
             failed: flows.filter(|flow| is_early(flow)).count(),
+            on_the_way: round_trip.and_then(|rtt| Some(found.delivered[direction]? * rtt)),
             samples: samples(has_echo, &found.account),
             lost: found.account.loss()[direction],
             held_back: found.held_back,

@@ -2,7 +2,7 @@
 
 use crate::agreement::{Agreement, Heard, Odd};
 use std::fmt;
-use unbloat_units::{Both, Delta, Direction, Rate};
+use unbloat_units::{Both, Bytes, Delta, Direction, Rate};
 
 /// Beyond, the load may have been this machine's.
 const BUSY: f64 = 0.9;
@@ -29,6 +29,9 @@ const CLOCK: Delta = Delta::ms(2);
 const QUIET: Delta = Delta::ms(20);
 /// And beyond, what load adds drowns in it.
 const RESTLESS: Delta = Delta::ms(250);
+/// A load that is there has a segment on its way at any time (1,448 bytes of TCP over Ethernet); with less than a tenth of one it stood still nearly
+/// all the time.
+const LEAST_ON_THE_WAY: Bytes = Bytes::new(145);
 /// In the idle stage: less is what hosts always say to each other.
 const FOREIGN: Rate = Rate::kbps(500);
 /// A direction that carries less than this part of the other carries its acknowledgements.
@@ -144,6 +147,8 @@ pub struct LoadChecks {
     pub flows: usize,
     /// Those that ended before the stage.
     pub failed: usize,
+    /// By Little's law: delivered rate times round trip under load.
+    pub on_the_way: Option<Bytes>,
     /// Under load.
     pub samples: Samples,
     /// Share of datagrams that was lost in the loaded direction.
@@ -317,7 +322,10 @@ fn foreign(rates: Both<Option<Rate>>) -> impl Iterator<Item = Distrust> {
 
 fn of_load(load: &LoadChecks) -> Vec<Distrust> {
     let direction = load.direction;
-    if load.flows == 0 {
+    let stood_still = load
+        .on_the_way
+        .is_some_and(|bytes| bytes < LEAST_ON_THE_WAY);
+    if load.flows == 0 || stood_still {
         return vec![Distrust::NoLoad { direction }];
     }
     let mut reasons = Vec::new();
@@ -429,7 +437,7 @@ impl fmt::Display for Distrust {
             Distrust::NoLoad { direction } => {
                 write!(
                     f,
-                    "the {} did not run: there is no result for it",
+                    "the {} carried next to nothing: there is no result for it",
                     direction.load()
                 )
             }
@@ -538,6 +546,7 @@ mod tests {
                 is_stable: Some(true),
                 flows: 4,
                 failed: 0,
+                on_the_way: Some(Bytes::new(60_000)),
                 samples: Samples {
                     back: 1_000,
                     sent: 1_000,
@@ -707,5 +716,15 @@ mod tests {
         none.loads[0].flows = 0;
         let direction = Direction::Up;
         assert_eq!(distrust(&none), [Distrust::NoLoad { direction }]);
+        let carried = |rate: Rate, rtt| {
+            let mut load = good();
+            load.loads[0].on_the_way = Some(rate * rtt);
+            distrust(&load)
+        };
+        // A server that sends nothing behind its heads, in the room and far away.
+        let still = [Delta::us(300), Delta::ms(50)].map(|rtt| carried(Rate::kbps(12), rtt));
+        assert_eq!(still, [[Distrust::NoLoad { direction }]; 2]);
+        // Lines that are slow, whose packets wait for each other: fair queueing, 56 kbit/s.
+        assert_eq!(carried(Rate::kbps(56), Delta::ms(110)), []);
     }
 }
