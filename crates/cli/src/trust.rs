@@ -87,8 +87,7 @@ impl TrustArgs {
 
 /// The text of the file of `--ca`, read before this process gives up rights.
 pub fn authorities(file: &Path) -> Result<Vec<u8>, StrangerError> {
-    let read = files::open_named(file).and_then(|opened| files::all(opened, LONGEST));
-    read.map_err(|source| StrangerError::File {
+    files::read_named(file, LONGEST).map_err(|source| StrangerError::File {
         file: file.to_owned(),
         source,
     })

@@ -51,6 +51,14 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     all(open(path)?, most)
 }
 
+/// All of a file that a document named or the user set up once.
+///
+/// # Errors
+/// As [`open_named`]; or it is longer than `most` bytes.
+pub fn read_named(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    all(open_named(path)?, most)
+}
+
 /// All that is left of a file that is open.
 ///
 /// # Errors

@@ -36,9 +36,7 @@ const LONGEST: u64 = 1 << 20;
 
 impl Files {
     pub fn read(&self) -> Result<(Vec<u8>, Vec<u8>), ArgsError> {
-        let opened = files::open_named(&self.chain);
-        let chain = opened.and_then(|file| files::all(file, LONGEST));
-        let chain = chain.map_err(|source| ArgsError::File {
+        let chain = files::read_named(&self.chain, LONGEST).map_err(|source| ArgsError::File {
             file: self.chain.display().to_string(),
             source,
         })?;

@@ -99,8 +99,7 @@ fn failed(file: &Path) -> impl Fn(io::Error) -> AcmeError {
 const LONGEST: u64 = 1 << 20;
 
 fn read(file: &Path) -> Result<Option<Vec<u8>>, AcmeError> {
-    let opened = files::open_named(file);
-    match opened.and_then(|opened| files::all(opened, LONGEST)) {
+    match files::read_named(file, LONGEST) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(failed(file)(error)),

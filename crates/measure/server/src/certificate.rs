@@ -89,8 +89,7 @@ const LONGEST: u64 = 1 << 20;
 /// Clients remember the fingerprint, so it is to stay the same from start to start, as long as it has the wanted names.
 /// A server that cannot write has a new one each time.
 fn kept(file: &Path, names: &[String], addresses: &[IpAddr]) -> Result<CertifiedKey, ServeError> {
-    let opened = files::open_named(file);
-    match opened.and_then(|opened| files::all(opened, LONGEST)) {
+    match files::read_named(file, LONGEST) {
         Ok(pem) => {
             let found = read(&pem, &pem)?;
             if has_names(&found, names) {
