@@ -4,8 +4,6 @@ from lies import account_small
 
 
 class Lie(account_small.Lie):
-    may = ("error", "doubt", "complete")
-
     def flood(self, it):
         first = super().flood(it).split(b"\n", 1)[0]
         return first + b"\n" + b'{"time_ns":2,"connections":[{"connection":1,"tcp":{"rtt_ms":1.5,"acked_bytes":7}}]}\n' * 3_000
