@@ -29,8 +29,9 @@ export class Received {
   #connections = new Map();
 
   /**
-   * From a line to `{ server_ms, bytes, rtts_ms, came, went }`; null from what is none. `bytes` are what the server's application got, `came` and `went`
-   * what its kernel says of each connection in the line: `[number, bytes in order, segments]` and `[number, bytes that arrived]`.
+   * Parses a line to `{ server_ms, bytes, rtts_ms, came, went }`; null if it is not one. `bytes`: what the server's application has received. Of each
+   * connection in the line, the counters of the server's kernel: `came`, uploads, `[number, bytes in order, segments]`; `went`, downloads,
+   * `[number, bytes delivered]`.
    */
   read(line) {
     let said;
@@ -62,7 +63,10 @@ export class Received {
   }
 }
 
-/** Of each connection since the reading that told of it first, then all together; `count` takes what a reading says of one, in `list`. */
+/**
+ * Readings whose `bytes` are the sum over all connections of what each carried since the first reading that has it. `list`: `came` or `went`; `count`:
+ * bytes from a connection's entry there and its first one.
+ */
 function summed(readings, list, count) {
   const first = new Map();
   const arrived = new Map();
