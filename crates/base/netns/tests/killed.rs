@@ -23,17 +23,19 @@ fn what_killed_beds_leave_is_removed_by_the_next_one() {
     let mut left_something = 0;
     for _ in 0..CYCLES {
         let mut victim = start_victim();
+        // From its first trace on: how long a process takes to start depends on what else runs.
+        wait_until(|| !unbloat_netns::leftovers(victim.id()).is_empty());
         sleep(longest.mul_f64(random.f64()));
         victim.kill().unwrap();
         victim.wait().unwrap();
         killed.insert(victim.id());
         left_something += u64::from(!unbloat_netns::leftovers(victim.id()).is_empty());
     }
+    // Not each: the tests beside this one sweep, too.
     assert!(
-        left_something > CYCLES / 4,
+        left_something > CYCLES / 2,
         "only {left_something} were hit"
     );
-    println!("{left_something} of {CYCLES} beds left something");
     drop(Bed::new().unwrap());
     let after = System::now(&killed);
     assert_eq!(after, before, "seed {seed}");
@@ -69,21 +71,24 @@ fn a_bed_within_a_bed_goes_with_it() {
         .args(["--exact", "victim", "--ignored"])
         .env(VICTIM, "1");
     let mut inner = command.stdout(Stdio::null()).spawn().unwrap();
-    let begin = Instant::now();
     // The namespace of its last host, as it is seen from outside.
-    let is_built = || {
+    wait_until(|| {
         let names = unbloat_netns::leftovers(inner.id());
         names
             .iter()
             .any(|path| path.to_string_lossy().ends_with("-server"))
-    };
-    while !is_built() {
-        assert!(begin.elapsed() < Duration::from_secs(20), "it is not built");
-        sleep(Duration::from_millis(5));
-    }
+    });
     drop(outer);
     assert!(!inner.wait().unwrap().success());
     assert_eq!(marked(&[inner.id()].into()), BTreeSet::new());
+}
+
+fn wait_until(is_so: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "it is not built");
+        sleep(Duration::from_millis(1));
+    }
 }
 
 /// Not a test: what is killed in one.
