@@ -52,8 +52,10 @@ impl<'a> Claim<'a> {
                 true => explained.0,
                 false => explained.1,
             };
+            // What the answering host may have held back is half taken off already. Behind a full link, the gap in which it may is
+            // a packet's time on the link.
             let sent_ms = match is_explained {
-                true => sent_ms(row.carrying(direction)),
+                true => (sent_ms(row.carrying(direction)) - row.held_ms / 2.0).max(0.0),
                 false => 0.0,
             };
             Claim {

@@ -309,14 +309,14 @@ fn how_much_is_told_by_the_flow_whose_host_held_back_least() {
         let verdict = verdict(&rows, &[flow(1), flow(2)]);
         verdict.directions.down.standing_p50_ms
     };
-    assert_eq!(amount(100.0, vec![]), Some(160.0));
+    assert_eq!(amount(100.0, vec![]), Some(160.0 + SENT_MS));
     // Sharp by itself, no sharper beside it, another host.
-    assert_eq!(amount(15.0, vec![]), Some(200.0));
-    assert_eq!(
-        amount(100.0, vec![("standing_held_ms", F(60.0))]),
-        Some(200.0)
-    );
-    assert_eq!(amount(100.0, vec![("server", T("192.0.2.7"))]), Some(200.0));
+    let own = Some(200.0 + SENT_MS);
+    assert_eq!(amount(15.0, vec![]), own);
+    assert_eq!(amount(100.0, vec![("standing_held_ms", F(60.0))]), own);
+    assert_eq!(amount(100.0, vec![("server", T("192.0.2.7"))]), own);
+    // Where the host held back less than a packet takes on the link, the rest of that time is taken off.
+    assert_eq!(amount(SENT_MS, vec![]), Some(200.0 + SENT_MS / 2.0));
 }
 
 #[test]
