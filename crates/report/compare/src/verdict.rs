@@ -5,6 +5,7 @@ use crate::metric::Topic;
 use crate::row::{Outcome, Row};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// In one word, by the key results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -68,7 +69,9 @@ impl Verdict {
     pub(crate) fn of(rows: &[Row]) -> Verdict {
         let key = Counts::of(rows.iter().filter(|row| row.is_key));
         let all = Counts::of(rows.iter());
-        let overall = match (key.better, key.worse, key.changed) {
+        let deciding = deciding(rows);
+        let decided = Counts::of(deciding.iter().map(|(_, row)| *row));
+        let overall = match (decided.better, decided.worse, decided.changed) {
             _ if rows.is_empty() => Overall::NothingInCommon,
             (1.., 1.., _) => Overall::Mixed,
             (1.., 0, _) => Overall::Better,
@@ -81,19 +84,32 @@ impl Verdict {
             overall,
             key,
             all,
-            leading: leading(rows),
+            leading: leading(&deciding),
         }
     }
 }
 
+/// The key results that the verdict rests on, and their places. Single values whose noise is not known are of them only where no other of
+/// their topic differs by more than its noise.
+fn deciding(rows: &[Row]) -> Vec<(usize, &Row)> {
+    let key = rows.iter().enumerate().filter(|(_, row)| row.is_key);
+    let is_known = |row: &Row| row.noise != Noise::Unknown;
+    let sure = key
+        .clone()
+        .filter(|(_, row)| row.outcome.differs() && is_known(row));
+    let sure: BTreeSet<Topic> = sure.map(|(_, row)| row.topic).collect();
+    key.filter(|(_, row)| is_known(row) || !sure.contains(&row.topic))
+        .collect()
+}
+
 /// For each topic the key result that is most worse and the one that is most better, relative to the smaller of the two values.
-fn leading(rows: &[Row]) -> Vec<usize> {
+fn leading(deciding: &[(usize, &Row)]) -> Vec<usize> {
     let mut leading = Vec::new();
     for topic in Topic::ALL {
         for outcome in [Outcome::Worse, Outcome::Better, Outcome::Changed] {
-            let of_topic = rows.iter().enumerate();
-            let of_topic = of_topic
-                .filter(|(_, row)| row.is_key && row.topic == topic && row.outcome == outcome);
+            let of_topic = deciding
+                .iter()
+                .filter(|(_, row)| row.topic == topic && row.outcome == outcome);
             let most =
                 of_topic.max_by(|(i, x), (j, y)| weight(x).total_cmp(&weight(y)).then(j.cmp(i)));
             leading.extend(most.map(|(index, _)| index));
@@ -102,15 +118,60 @@ fn leading(rows: &[Row]) -> Vec<usize> {
     leading
 }
 
-/// Sure ones before others; results of the whole run and of a direction before those of one flow.
+/// Results of the whole run and of a direction before those of one flow.
 fn weight(row: &Row) -> f64 {
     let smaller = row.a.value.abs().min(row.b.value.abs()).max(row.margin);
     let size = (row.difference.abs() / smaller.max(f64::MIN_POSITIVE)).min(1e6);
     let is_wide = matches!(row.subject.as_str(), "all" | "down" | "up");
-    let sure = if row.noise == Noise::Unknown {
-        0.0
-    } else {
-        1e9
-    };
-    size + sure + if is_wide { 1e7 } else { 0.0 }
+    size + if is_wide { 1e7 } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::Goal;
+    use crate::row::Side;
+
+    fn delay(outcome: Outcome, noise: Noise, of_b: f64) -> Row {
+        let side = |value| Side {
+            value,
+            interval: None,
+            count: 1,
+        };
+        Row {
+            topic: Topic::Delay,
+            point: String::new(),
+            subject: "up".to_owned(),
+            metric: "added_up_ms".to_owned(),
+            statistic: "mean",
+            unit: "ms".to_owned(),
+            goal: Goal::Less,
+            is_key: true,
+            a: side(100.0),
+            b: side(of_b),
+            difference: of_b - 100.0,
+            interval: None,
+            relative: None,
+            margin: 1.0,
+            noise,
+            outcome,
+        }
+    }
+
+    #[test]
+    fn a_single_value_takes_nothing_from_what_is_sure() {
+        let worse = |noise| delay(Outcome::Worse, noise, 120.0);
+        let sure = delay(Outcome::Better, Noise::Blocks, 5.0);
+        let verdict = Verdict::of(&[worse(Noise::Unknown), sure.clone()]);
+        assert_eq!(
+            (verdict.overall, verdict.leading),
+            (Overall::Better, vec![1])
+        );
+        assert_eq!(verdict.key.worse, 1);
+        // As sure, or nothing else of the topic.
+        let verdict = Verdict::of(&[worse(Noise::Blocks), sure]);
+        assert_eq!(verdict.overall, Overall::Mixed);
+        let verdict = Verdict::of(&[worse(Noise::Unknown)]);
+        assert_eq!(verdict.overall, Overall::Worse);
+    }
 }

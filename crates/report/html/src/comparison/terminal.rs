@@ -13,7 +13,7 @@ const CONDITIONS: usize = 8;
 /// What differs and whether it matters first, then how, in at most about `rows` lines of numbers and `width` columns. Ends with
 /// a line feed.
 pub fn comparison_text(comparison: &Comparison, width: usize, rows: usize) -> String {
-    let mut text = format!("{}\n", comparison_headline(comparison));
+    let mut text = format!("{}\n", printable(&comparison_headline(comparison)));
     made(&mut text, comparison, width);
     let shown = shown(&comparison.quantities, rows);
     numbers(&mut text, &shown, width);

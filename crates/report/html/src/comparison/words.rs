@@ -27,10 +27,17 @@ pub fn comparison_headline(comparison: &Comparison) -> String {
         Overall::Same => "No difference that matters".to_owned(),
         Overall::NothingInCommon => "The runs have no quantity in common".to_owned(),
     };
-    match is_doubtful(verdict) {
-        true => format!("{sentence}: by one run each."),
-        false => format!("{sentence}."),
-    }
+    let by = match is_doubtful(verdict) {
+        true => ", by one run each",
+        false => "",
+    };
+    let leading = verdict.leading.first();
+    let most = leading.and_then(|&at| comparison.quantities.get(at));
+    let most = most.map(|row| {
+        let [a, b] = [row.a.value, row.b.value].map(|number| value(number, row));
+        format!(": {} from {a} to {b}", name(row))
+    });
+    format!("{sentence}{by}{}.", most.unwrap_or_default())
 }
 
 /// Whether all that differs rests on single values.
