@@ -9,8 +9,8 @@
 //!
 //! 1. `loss`: from the first copy of a segment until all that was out then is acknowledged;
 //! 2. `receive_window`: less than one segment left of the window that the sender knew of;
-//! 3. `application`: nothing outstanding, or the last segment was not a full one, for longer than
-//!    the sender takes to answer;
+//! 3. `application`: nothing outstanding, or the last segment was not a full one and an acknowledgment
+//!    came since, for longer than the sender takes to answer;
 //! 4. the rest by slots of 100 ms: `sender_buffer` if the most bytes in flight stay within two
 //!    segments for at least 4 s and 20 round trips (no congestion control does that by itself:
 //!    CUBIC's plateau is over in 3.4 s), else `path` if the smallest round trip of the slot stands
@@ -77,6 +77,8 @@ struct Watch {
     mss: u32,
     last_data: Time,
     last_is_full_sized: bool,
+    /// The first acknowledgment since, which lets the sender send more: before, its window may be full.
+    acked: Option<Time>,
     recovery: Option<Seq>,
     slot: Slot,
     run: Run,
@@ -199,6 +201,7 @@ impl Watch {
         self.mss = self.mss.max(len);
         if len > 0 && seg.advanced > 0 {
             self.last_data = seg.now;
+            self.acked = None;
             let segment = self.segment().unsigned_abs();
             // Hardly ever is there anything to divide.
             self.last_is_full_sized = len == segment || len.is_multiple_of(segment);
@@ -223,6 +226,9 @@ impl Watch {
             let min = self.slot.min_rtt.map_or(sample.rtt, |m| m.min(sample.rtt));
             self.slot.min_rtt = Some(min);
         }
+        if seg.acked > 0 {
+            self.acked.get_or_insert(seg.now);
+        }
         if self.recovery.is_some_and(|end| !end.after(seg.header.ack)) {
             self.recovery = None;
         }
@@ -244,10 +250,12 @@ impl Watch {
         } else if !half.is_outstanding() {
             // An ACK needs that long until what it lets go comes by.
             self.idle_from(now + answer)
-        } else if !self.last_is_full_sized {
-            self.idle_from(self.last_data + round_trip_floor(side, flow))
         } else {
-            State::Free
+            let acked = self.acked.filter(|_| !self.last_is_full_sized);
+            let least = self.last_data + round_trip_floor(side, flow);
+            acked.map_or(State::Free, |acked| {
+                self.idle_from(least.max(acked + answer))
+            })
         };
     }
 
@@ -518,6 +526,22 @@ mod tests {
         // One second less a round trip, of each second.
         let share = share(&results, "application");
         assert!((share - 0.91).abs() < 0.02, "{share}");
+    }
+
+    #[test]
+    fn a_sender_that_waits_for_acknowledgments_is_not_idle_after_a_short_segment() {
+        // Two flights are on their way. Their last segments are short, and the next one follows the acknowledgments of the first.
+        let mut transfer = Transfer::new(60_000);
+        for i in 0..1000u32 {
+            let last = i % 20 == 19;
+            let ms = 100.0 + f64::from(i / 20) * 300.0 + f64::from(i % 20);
+            let queue_ms = if i < 20 { 0.0 } else { 530.0 };
+            transfer.segment(ms, if last { 500 } else { 1000 }, queue_ms);
+        }
+        let results = transfer.run();
+        assert_eq!(results.flow_text("limit_down"), Some("sender_buffer"));
+        let share = share(&results, "application");
+        assert!(share < 0.1, "{share}");
     }
 
     #[test]
