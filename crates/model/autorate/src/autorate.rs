@@ -106,8 +106,6 @@ struct Side {
     passed: Meter,
     /// Was delivered by the line.
     carried: Meter,
-    /// The same over a longer time.
-    sustained: Meter,
     /// Went onto the line, or was called for from beyond it.
     let_in: Meter,
     /// When the packet left whose answer is the newest, and the least round trip of its flow.
@@ -182,13 +180,13 @@ impl Autorate {
         }
         // Nobody acknowledges it to our eyes: taken as delivered.
         if tally.unanswered > 0 {
-            up.delivered(now, tally.unanswered);
+            up.carried.add(now, tally.unanswered);
         }
         if tally.came > 0 {
-            down.delivered(now, tally.came);
+            down.carried.add(now, tally.came);
         }
         if tally.acked > 0 {
-            up.delivered(now, with_headers(tally.acked));
+            up.carried.add(now, with_headers(tally.acked));
         }
     }
 
@@ -298,7 +296,6 @@ impl Side {
             is_shaped: params.shaped[direction],
             passed: Meter::new(load),
             carried: Meter::new(CARRIED),
-            sustained: Meter::new(follow::SUSTAINED),
             let_in: Meter::new(UNDER_WAY),
             answered: None,
             waits: WindowedMin::new(WAITS),
@@ -316,11 +313,6 @@ impl Side {
             Law::Follow(law) => law.rate(),
             Law::CakeAutorate(law) => Some(law.rate()),
         }
-    }
-
-    fn delivered(&mut self, now: Time, bytes: u64) {
-        self.carried.add(now, bytes);
-        self.sustained.add(now, bytes);
     }
 
     fn waited(&mut self, now: Time, wait: Option<Delta>) {
@@ -407,7 +399,6 @@ impl Side {
             delay,
             threshold,
             carried: Rate::from_bps_f64(carried),
-            mean: Rate::from_bps_f64(self.sustained.bps(now)),
             load,
             under_way,
         }

@@ -50,8 +50,6 @@ pub struct Evidence {
     pub threshold: Delta,
     /// What the line delivered of late; while packets wait too long, what it delivers when it is busy.
     pub carried: Rate,
-    /// The same over a second.
-    pub mean: Rate,
     /// What went through the shaper of late, as a share of its rate.
     pub load: f64,
     /// What was let in and did not come back yet, if a flow tells.

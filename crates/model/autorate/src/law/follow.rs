@@ -16,12 +16,17 @@
 //!
 //! # What is no queue
 //! A delay says that the line is full only if the line is loaded and what is on it can make that delay. Otherwise the path has become
-//! longer: another route, another satellite, a radio that slept. Three rules keep such delays from setting a rate:
+//! longer: another route, another satellite, a radio that slept. Two rules keep such delays from setting a rate:
 //! - Fewer bytes than [`FEWEST_BYTES`] wait, as with keystrokes: nothing is decided, and a delay that stays meanwhile is the path's
 //!   ([`Floor`]).
-//! - Over the last second ([`SUSTAINED`]) much less was delivered than at its peak ([`LOADED`]), as with pages: nothing is shaped for it.
 //! - The delay does not grow although less has come since, by as much as a queue of it would hold: the path is longer by it, and the rate is
 //!   what the line delivered before ([`Reason::Moved`]).
+//!
+//! # How a load begins
+//! TCP's slow start sends up to twice what the line carries until it meets a loss. A cut for that queue, and the drops of the shaper
+//! that follow it, come on top of what TCP does by itself, and it is seconds before one download fills the line again. So more may wait while
+//! a load is young ([`START`]), and less and less until it has settled ([`SETTLES`]). Pages end before, and jitter of a radio hardly
+//! exceeds it.
 //!
 //! # What is forgotten
 //! A rate is what a load was seen to get. Without a load it says less by the second: the line changes, and the beginning of the next
@@ -37,7 +42,6 @@
 use super::floor::Floor;
 use super::variation::Variation;
 use crate::decision::{Evidence, Reason};
-use unbloat_stats::WindowedMin;
 use unbloat_units::{Delta, Rate, Time};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -94,19 +98,17 @@ pub(crate) struct Follow {
     ticked: Option<Time>,
     variation: Variation,
     floor: Floor,
-    /// What was delivered in the last second, below zero.
-    recent: WindowedMin<f64>,
     /// When the line was last in use.
     used: Option<Time>,
+    /// When it was first full since nothing was shaped.
+    began: Option<Time>,
 }
 
 /// What has to wait on the line before it can be full: two full packets. Fewer would take a line slower than the lowest rate that is set.
 const FEWEST_BYTES: f64 = 3_000.0;
-/// Over which a load has to go on before a delay says that a line that is not shaped yet is full.
-pub(crate) const SUSTAINED: Delta = Delta::secs(1);
-/// A line is loaded if it delivered, over a second, at least this share of the most that it did in any tenth of that second. Pages and keystrokes are bursts; a
-/// download on recorded LTE lines has 0.4 and more but for outages.
-const LOADED: f64 = 0.25;
+/// What may wait when a load begins, and how long it is until that has come down to the target.
+const START: Delta = Delta::ms(80);
+const SETTLES: Delta = Delta::secs(5);
 /// A rate is forgotten once the shaper was not in the way and nothing waited for so long: longer than the outages of radios and satellites.
 const FORGOTTEN: Delta = Delta::secs(5);
 /// The rate never falls below this share of what the line carries, however long its queue is.
@@ -130,8 +132,8 @@ impl Follow {
             ticked: None,
             variation: Variation::default(),
             floor: Floor::default(),
-            recent: WindowedMin::new(SUSTAINED),
             used: None,
+            began: None,
         }
     }
 
@@ -149,7 +151,13 @@ impl Follow {
         let more = (self.params.target - STILL).max(Delta::ZERO).as_secs();
         let target =
             self.params.target.min(STILL) + Delta::from_secs_f64(more * self.variation.share());
-        target + Delta::from_secs_f64(packet_ms / 1e3)
+        let age = self
+            .ticked
+            .zip(self.began)
+            .map(|(now, began)| now.since(began));
+        let young = 1.0 - age.map_or(0.0, |age| age.as_secs() / SETTLES.as_secs());
+        let start = Delta::from_secs_f64(START.as_secs() * young);
+        target.max(start) + Delta::from_secs_f64(packet_ms / 1e3)
     }
 
     /// Looks at what was seen of late, delays without [`Follow::longer`]; why the rate changed, if it did.
@@ -164,8 +172,6 @@ impl Follow {
             .replace(now)
             .map_or(0.0, |at| now.since(at).as_secs());
         let carried = seen.carried.as_bps_f64();
-        // The most, as the least of what is below zero.
-        let most = -self.recent.push(now, -carried);
         let is_light = seen
             .delay
             .is_none_or(|wait| bytes_waiting(wait + self.longer(), seen) < FEWEST_BYTES);
@@ -173,7 +179,7 @@ impl Follow {
         if !is_light || seen.load >= self.params.pressed {
             *used = now;
         } else if self.rate.is_some() && now.since(*used) > FORGOTTEN {
-            (self.rate, self.is_full) = (None, false);
+            (self.rate, self.is_full, self.began) = (None, false, None);
             return Some(Reason::Idle);
         }
         let wait = self.floor.see(now, seen.delay?, is_light);
@@ -188,8 +194,7 @@ impl Follow {
                 self.set(self.rate?.max(best));
                 return Some(Reason::Moved);
             }
-            let is_loaded = self.rate.is_some() || seen.mean.as_bps_f64() > most * LOADED;
-            return (is_loaded && !is_light)
+            return (!is_light)
                 .then(|| self.full(excess, seen, round_trip))
                 .flatten();
         }
@@ -241,6 +246,7 @@ impl Follow {
             return None;
         }
         (self.line, self.is_full) = (carried, true);
+        self.began = self.began.or(self.ticked);
         let least = round_trip.unwrap_or(Delta::ZERO).as_secs() * STABLE;
         let drain = self.params.drain.as_secs().max(least);
         let drained = self.params.share - excess.as_secs() / drain;
@@ -282,7 +288,6 @@ mod tests {
             delay: Some(Delta::ms(delay_ms)),
             threshold: Delta::ms(15),
             carried: Rate::mbps(carried_mbps),
-            mean: Rate::mbps(carried_mbps),
             load,
             under_way: None,
         }
@@ -409,6 +414,25 @@ mod tests {
         law.tick(at(0), &counted(325_000, seen(300, 20, 1.0)), long);
         // 0.98 - 75/400.
         assert_eq!(law.rate(), Some(Rate::kbps(15_850)));
+    }
+
+    #[test]
+    fn more_may_wait_while_a_load_is_young() {
+        let mut law = Follow::new(Params::default());
+        let full = |one: &mut Follow, ms| {
+            one.tick(at(ms), &seen(90, 20, 1.0), None);
+            one.threshold().as_ms().round() as i64
+        };
+        // Besides half of a millisecond for a packet.
+        assert_eq!(law.threshold(), START);
+        assert_eq!(full(&mut law, 0), 81);
+        assert_eq!(full(&mut law, 2_500), 41);
+        assert_eq!(full(&mut law, 5_000), 21);
+        assert_eq!(
+            law.tick(at(11_000), &seen(0, 1, 0.1), None),
+            Some(Reason::Idle)
+        );
+        assert_eq!(law.threshold(), START, "the next load is another one");
     }
 
     #[test]
