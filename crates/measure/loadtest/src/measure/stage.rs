@@ -84,13 +84,13 @@ impl Test<'_> {
             let rates = loads.rates(now, last_rtt);
             if let Some(carrier) = &self.carrier {
                 let intervals = elapsed.as_ns() / self.options.plan.interval.as_ns().max(1);
-                let standing = loads.standing(now);
+                let stood = loads.standing(now);
                 // A queue that a shaper drains is gone by then, or becomes shorter.
-                let stays = elapsed >= planned.lasts / 2 && loads.stays(now);
+                let stays = elapsed >= planned.lasts / 2 && stays(stood);
                 let wanted = Both::of(|way| {
                     let rtt = match self.options.is_shaped[way] && !stays {
                         true => round_trips.map(|[least, _]| least),
-                        false => standing,
+                        false => stood[1],
                     };
                     self.flows.after(intervals as u64, rates[way], rtt)
                 });
@@ -191,6 +191,11 @@ fn is_of_last(at: Time, now: Time) -> bool {
     now.since(at) <= RATE_OVER
 }
 
+/// The queue that stands is no shorter than it was in the second before.
+fn stays([before, last]: [Option<Delta>; 2]) -> bool {
+    before.is_some() && last >= before
+}
+
 impl Loads {
     /// Begins connections until each loaded direction had so many.
     fn grow(&mut self, carrier: &Arc<Carrier>, (run, stage): (usize, Stage), wanted: Both<u16>) {
@@ -243,17 +248,13 @@ impl Loads {
         })
     }
 
-    /// The least round trip of the last second: of the path and the queue that stands on it.
-    fn standing(&self, now: Time) -> Option<Delta> {
-        let last = self.lately.iter().filter(|(at, ..)| is_of_last(*at, now));
-        last.filter_map(|(_, _, rtt)| *rtt).min()
-    }
-
-    /// The queue that stands is no shorter than it was in the second before.
-    fn stays(&self, now: Time) -> bool {
-        let before = self.lately.iter().filter(|(at, ..)| !is_of_last(*at, now));
-        let stood = before.filter_map(|(_, _, rtt)| *rtt).min();
-        stood.is_some_and(|stood| self.standing(now) >= Some(stood))
+    /// The least round trips of the second before the last one, and of the last: of the path and the queue that stands on it.
+    fn standing(&self, now: Time) -> [Option<Delta>; 2] {
+        [false, true].map(|wanted| {
+            let of = self.lately.iter();
+            let of = of.filter(|(at, ..)| is_of_last(*at, now) == wanted);
+            of.filter_map(|(_, _, rtt)| *rtt).min()
+        })
     }
 
     fn rates(&mut self, now: Time, rtt: Option<Delta>) -> Both<Rate> {
@@ -292,7 +293,7 @@ mod tests {
     use super::*;
 
     /// Whether a queue stays whose round trips, each 100 ms, were these.
-    fn stays(rtts: impl Iterator<Item = i64>) -> bool {
+    fn stays_over(rtts: impl Iterator<Item = i64>) -> bool {
         let mut loads = Loads {
             carriers: Vec::new(),
             lately: VecDeque::new(),
@@ -303,16 +304,16 @@ mod tests {
             now += Delta::ms(100);
             loads.rates(now, Some(Delta::ms(ms)));
         }
-        loads.stays(now)
+        stays(loads.standing(now))
     }
 
     #[test]
     fn a_queue_that_is_drained_does_not_stay_and_one_that_nobody_drains_does() {
         // A tenth of the line's rate is left to drain it.
-        assert!(!stays((0..30).map(|at| 900 - 10 * at)));
-        assert!(stays((0..30).map(|_| 154)));
-        assert!(stays((0..30).map(|at| 100 + at % 7)));
+        assert!(!stays_over((0..30).map(|at| 900 - 10 * at)));
+        assert!(stays_over((0..30).map(|_| 154)));
+        assert!(stays_over((0..30).map(|at| 100 + at % 7)));
         // Nothing is known of the second before.
-        assert!(!stays((0..9).map(|_| 154)));
+        assert!(!stays_over((0..9).map(|_| 154)));
     }
 }
