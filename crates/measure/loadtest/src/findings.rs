@@ -29,7 +29,7 @@ use tracing::info;
 use unbloat_responsiveness::{
     Added, Cause, Checks, Confidence, Distrust, Doubt, Facts, LoadChecks, LoadedDirection, Mark,
     Means, Params, Passed, Rpm, Rule, Samples, ServerGone, Split, StackView, Stalled, Verdict,
-    distrust, grade, line_rate, verdict,
+    distrust, grade, is_steady, line_rate, verdict,
 };
 use unbloat_units::{Both, Bytes, Delta, Direction, Rate, Time};
 use witness::StandIn;
@@ -291,11 +291,6 @@ impl LoadFindings {
     }
 }
 
-/// Rates of seconds on a line of a fixed rate differ by less, those of radio by more.
-const STEADY: f64 = 0.5;
-/// The same of half seconds in which a queue stands: these rates are the line's, not those of TCP. 0.24 were seen on a line of 0.35 Mbit/s, 0.3 to 0.9 on radio.
-const STEADY_FULL: f64 = 0.3;
-
 impl LoadFindings {
     /// Load connections of a loaded direction: stages of both directions have as many of each.
     pub fn flows_of(&self, direction: Direction) -> Option<u64> {
@@ -307,11 +302,7 @@ impl LoadFindings {
 
     /// The path carried about the same all the time.
     pub fn is_steady(&self, direction: Direction) -> bool {
-        let (spread, steady) = match self.spread_full[direction] {
-            Some(full) => (Some(full), STEADY_FULL),
-            None => (self.spread[direction], STEADY),
-        };
-        spread.map_or(self.is_saturated, |spread| spread < steady)
+        is_steady(self.spread_full[direction], self.spread[direction]).unwrap_or(self.is_saturated)
     }
 }
 

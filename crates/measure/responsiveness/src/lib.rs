@@ -45,7 +45,7 @@ pub use distrust::{
     Checks, Distrust, Echoless, Leaving, LoadChecks, Samples, ServerGone, Stalled, distrust,
 };
 pub use grade::{Facts, Mark, Rule, grade, letter};
-pub use load::{Doubt, LoadedDirection, Passed, UNNOTICED, line_rate};
+pub use load::{Doubt, LoadedDirection, Passed, STANDS, UNNOTICED, is_steady, line_rate, spread};
 pub use page::{PageRun, PageVerdict, judge_page};
 pub use params::Params;
 pub use place::{Located, Place};

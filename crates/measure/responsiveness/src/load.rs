@@ -94,6 +94,30 @@ pub fn line_rate(direction: Direction, delivered: Rate, passed: Passed) -> Rate 
     Rate::from_bps_f64(if is_line { counted.max(load) } else { load })
 }
 
+/// RFC 8289 §4.4: a queue that is not shorter for so long keeps a link busy.
+pub const STANDS: Delta = Delta::ms(5);
+/// Rates of seconds on a line of a fixed rate spread by less, those of radio by more.
+const STEADY: f64 = 0.5;
+/// The same of half seconds in which a queue stands ([`STANDS`]): these rates are the line's, not those of TCP. 0.24 were seen on a line of
+/// 0.35 Mbit/s, 0.3 to 0.9 on radio.
+const STEADY_FULL: f64 = 0.3;
+/// Of fewer rates nothing is said.
+const FEWEST_RATES: usize = 4;
+
+/// From the tenth to the ninetieth percentile, by the median.
+pub fn spread(mut rates: Vec<Rate>) -> Option<f64> {
+    rates.sort_unstable();
+    let at = |share: f64| rates[((rates.len() - 1) as f64 * share).round() as usize].as_bps_f64();
+    let is_enough = rates.len() >= FEWEST_RATES && at(0.5) > 0.0;
+    is_enough.then(|| (at(0.9) - at(0.1)) / at(0.5))
+}
+
+/// Whether the line's rate is fixed, by the [`spread`] of half seconds in which a queue stood; of seconds, where those are too few.
+pub fn is_steady(full: Option<f64>, all: Option<f64>) -> Option<bool> {
+    let by_full = full.map(|spread| spread < STEADY_FULL);
+    by_full.or(all.map(|spread| spread < STEADY))
+}
+
 /// Why a run is less sure, or worthless.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Doubt {

@@ -4,11 +4,10 @@ use super::curves::{Curves, at};
 use super::echoes;
 use super::stalls::{RECOVERY, Stall, outside};
 use crate::measured::{Counter, Measured, StageRun};
+use unbloat_responsiveness::STANDS;
 use unbloat_units::{Bytes, Delta, Direction, Rate, Time};
 
 const BIN: Delta = Delta::ms(250);
-/// RFC 8289 §4.4: a queue that is not shorter for so long keeps a link busy.
-const STANDS: Delta = Delta::ms(5);
 
 /// Rates of one stage and direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,15 +51,15 @@ pub(super) fn over(
         // When a hole is filled, what had come before these times counts as well; that was not delivered in them.
         goodput: rate(&in_order)?.min(delivered),
         goodput_by: in_order.counter,
-        spread: spread((&arrived, stalls), span, BIN * 4, |_| true),
-        spread_full: spread((&arrived, stalls), span, BIN * 2, |part| {
+        spread: spread_of((&arrived, stalls), span, BIN * 4, |_| true),
+        spread_full: spread_of((&arrived, stalls), span, BIN * 2, |part| {
             echoes::least(measured, part, direction).is_some_and(|least| least >= STANDS)
         }),
     })
 }
 
 /// Of parts of at most this length that are wanted.
-fn spread(
+fn spread_of(
     (curves, stalls): (&Curves, &[Stall]),
     span: (Time, Time),
     most: Delta,
@@ -71,11 +70,7 @@ fn spread(
     let parts = outside(stalls, (span.0, to), RECOVERY).into_iter();
     let rates = parts.flat_map(|part| curves.rates(part, each));
     let rates = rates.filter(|(begin, _)| is_wanted((*begin, *begin + each)));
-    let mut rates: Vec<Rate> = rates.map(|(_, rate)| rate).collect();
-    rates.sort_unstable();
-    let at = |share: f64| rates[((rates.len() - 1) as f64 * share).round() as usize].as_bps_f64();
-    let is_enough = rates.len() >= 4 && at(0.5) > 0.0;
-    is_enough.then(|| (at(0.9) - at(0.1)) / at(0.5))
+    unbloat_responsiveness::spread(rates.map(|(_, rate)| rate).collect())
 }
 
 /// What the test itself took from the path besides: probes on connections of their own, the server's account.

@@ -3,6 +3,7 @@
 use super::{PageLoad, PageRun, PageStage};
 use crate::baseline::standing;
 use crate::fields::{bps_or_null, ms_or_null};
+use crate::load::{self, STANDS};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use unbloat_stats::quantile;
@@ -22,8 +23,6 @@ const LONGEST_STAGE_S: f64 = 600.0;
 /// A message that overtook another left so much later and came so much earlier: less is the order in which a browser hands over.
 const LATER_INTERVALS: f64 = 2.0;
 const EARLIER_MS: f64 = 10.0;
-/// Rates of seconds on a line of a fixed rate differ by less, those of radio by more.
-const STEADY: f64 = 0.5;
 
 /// Of a message: its number, the header of its WebSocket frame, TLS 1.3's record.
 const MESSAGE_BYTES: Both<u64> = Both {
@@ -56,7 +55,7 @@ pub struct StageNumbers {
     #[serde(rename = "up_bps", with = "bps_or_null")]
     up: Option<Rate>,
     #[serde(skip)]
-    spread: Option<f64>,
+    is_steady: Option<bool>,
     /// Mean of what the load's own segments waited, by the server's kernel.
     #[serde(skip)]
     kernel: Option<Delta>,
@@ -84,7 +83,7 @@ impl StageNumbers {
     }
 
     pub fn is_steady(&self) -> bool {
-        self.spread.is_none_or(|spread| spread < STEADY)
+        self.is_steady.unwrap_or(true)
     }
 }
 
@@ -180,7 +179,14 @@ fn numbers(
         growing: is_growing(counting, (from, to)),
         down: of(Direction::Down, &run.down),
         up: of(Direction::Up, &run.up),
-        spread: alone.and_then(|readings| spread(readings, from, to)),
+        is_steady: alone.and_then(|readings| {
+            let full = spread(readings, (from, to), 500.0, |part| {
+                least(counting, part)
+                    .zip(base)
+                    .is_some_and(|(rtt, base)| rtt - base >= STANDS.as_ms())
+            });
+            load::is_steady(full, spread(readings, (from, to), 1e3, |_| true))
+        }),
         kernel: kernel(&run.round_trips, (from, to), base).filter(|_| loads.down),
     }
 }
@@ -287,17 +293,32 @@ fn counted(readings: &[(f64, f64)], at: f64) -> f64 {
     }
 }
 
-/// Of the rates of seconds: from the tenth to the ninetieth percentile, by the median.
-fn spread(readings: &[(f64, f64)], from: f64, to: f64) -> Option<f64> {
-    let seconds = ((to - from) / 1e3).clamp(0.0, LONGEST_STAGE_S).floor() as usize;
-    let each = (0..seconds).filter_map(|second| {
-        let begin = from + second as f64 * 1e3;
-        Some(rate(readings, begin, begin + 1e3)?.as_bps_f64())
+/// Of rates of the parts of this length, in ms, that are wanted.
+fn spread(
+    readings: &[(f64, f64)],
+    (from, to): (f64, f64),
+    each: f64,
+    is_wanted: impl Fn((f64, f64)) -> bool,
+) -> Option<f64> {
+    let lasts = (to - from).clamp(0.0, LONGEST_STAGE_S * 1e3);
+    let parts = (0..(lasts / each) as usize).map(|part| {
+        let begin = from + part as f64 * each;
+        (begin, begin + each)
     });
-    let mut rates: Vec<f64> = each.collect();
-    let [low, middle, high] = [0.1, 0.5, 0.9].map(|share| quantile(&mut rates, share));
-    let middle = middle.filter(|middle| *middle > 0.0)?;
-    Some((high? - low?) / middle)
+    let rates = parts.filter(|part| is_wanted(*part));
+    load::spread(
+        rates
+            .filter_map(|(begin, end)| rate(readings, begin, end))
+            .collect(),
+    )
+}
+
+/// Round trip of a message that was sent between two times.
+fn least(counting: &[Sample], (from, to): (f64, f64)) -> Option<f64> {
+    let within = counting
+        .iter()
+        .filter(|sample| (from..to).contains(&sample.1));
+    within.map(|sample| sample.2).min_by(f64::total_cmp)
 }
 
 fn median(values: impl Iterator<Item = f64>) -> Option<f64> {

@@ -219,6 +219,22 @@ fn a_rate_that_changes_is_not_steady() {
 }
 
 #[test]
+fn a_rate_that_changes_within_a_second_is_not_steady_where_a_queue_stands() {
+    let with = |run: &mut PageRun| {
+        for (at, bytes) in &mut run.up {
+            // 3 and 7 Mbit/s by half seconds: every second is like the other.
+            let (whole, part) = ((*at / 1e3).floor(), *at % 1e3);
+            *bytes = (whole * 5e3 + part * 3.0 + (part - 500.0).max(0.0) * 4.0) * 125.0;
+        }
+        let verdict = judge_page(run).verdict;
+        verdict.of(Direction::Up).unwrap().is_steady
+    };
+    assert!(!with(&mut bloated()));
+    // Without a queue it is TCP that varies.
+    assert!(with(&mut run(|_, _| 20.0)));
+}
+
+#[test]
 fn hostile_input_is_judged_without_a_panic() {
     let texts = [
         r#"{"stages":[],"samples":[],"unanswered":[],"down":[],"up":[],"watched":{"hidden_ms":0,"late_p95_ms":0,"failures":[],"lanes":0,"lanes_lost":0,"interval_ms":0,"network_changed":false,"connections":0,"congestion_control":null,"limit_bps":null}}"#,
