@@ -17,26 +17,27 @@ const LONGEST_HEADER: u64 = 1 << 20;
 const DEEPEST: u32 = 8;
 
 /// Refuses a column chunk that claims more than it can have. It lies at these bytes of the file; a chunk that is not compressed has no more
-/// than these. Returns the most bytes that a value has in the mean of a page.
+/// than these. Returns the most bytes that a value has in the mean of a page, and how many values there are.
 pub(crate) fn check(
     file: &File,
     (begin, length): (u64, u64),
     is_compressed: bool,
-) -> Result<u64, ParquetError> {
+) -> Result<(u64, u64), ParquetError> {
     let (mut at, end) = (begin, begin + length);
-    let mut densest = 0;
+    let (mut densest, mut values) = (0, 0_u64);
     while at < end {
         let mut source = BufReader::with_capacity(256, file);
         source.seek(SeekFrom::Start(at))?;
         let (claims, header) = Claims::read(source).ok_or_else(|| damaged("a page header"))?;
         claims.check(is_compressed)?;
         densest = densest.max(claims.density());
+        values = values.saturating_add(claims.rows.unsigned_abs());
         at += header + claims.compressed.unsigned_abs();
         if at > end {
             return Err(damaged("the length of a page"));
         }
     }
-    Ok(densest)
+    Ok((densest, values))
 }
 
 /// Refuses a table with columns within columns, of which ours have none: the library descends into them as deep as the file says.

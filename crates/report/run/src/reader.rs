@@ -36,6 +36,11 @@ const LONGEST_TEXT: u64 = 64 << 10;
 const TEXTS_PER_BYTE: u64 = 256;
 const TEXTS: u64 = 256 << 20;
 
+/// Cells that are read of a table: a page may repeat one billions of times in a few bytes. More than so many in each byte of its file, or so
+/// many in a small one, were not written by this program, which begins a page of 60 bytes after 20,000.
+const CELLS_PER_BYTE: u64 = 512;
+const CELLS: u64 = 1 << 25;
+
 /// Of run.json: what is longer was not written by this program.
 const LONGEST: u64 = 64 << 20;
 
@@ -150,7 +155,7 @@ impl RunReader {
             let wanted: Vec<_> = wanted.collect();
             return Ok(self.of_kept(stored, wanted));
         }
-        let (path, builder) = self.builder(stored, |name| columns.contains(&name))?;
+        let (path, length, builder) = self.builder(stored, |name| columns.contains(&name))?;
         let leaves = builder.parquet_schema().columns().iter();
         let keyed = ProjectionMask::leaves(
             builder.parquet_schema(),
@@ -161,7 +166,7 @@ impl RunReader {
         );
         let is_wanted = ArrowPredicateFn::new(keyed, move |batch| are_among(&batch, &sorted));
         let builder = builder.with_row_filter(RowFilter::new(vec![Box::new(is_wanted)]));
-        let source = Source::of(builder, &path)?;
+        let source = Source::of(builder, &path, length)?;
         Ok(Batches {
             table: table.to_owned(),
             path,
@@ -175,9 +180,9 @@ impl RunReader {
     /// # Errors
     /// The run has no such table, or its file cannot be read.
     pub fn read_arrow(&self, table: &str) -> Result<ArrowBatches, RunError> {
-        let (path, builder) = self.builder(self.table(table)?, |_| true)?;
+        let (path, length, builder) = self.builder(self.table(table)?, |_| true)?;
         let schema = SchemaRef::clone(builder.schema());
-        let source = Source::of(builder, &path)?;
+        let source = Source::of(builder, &path, length)?;
         Ok(ArrowBatches {
             path,
             schema,
@@ -210,8 +215,8 @@ impl RunReader {
             let kept: Vec<_> = kept.collect();
             return Ok(self.of_kept(table, kept));
         }
-        let (path, builder) = self.builder(table, wanted)?;
-        let source = Source::of(builder, &path)?;
+        let (path, length, builder) = self.builder(table, wanted)?;
+        let source = Source::of(builder, &path, length)?;
         Ok(Batches {
             table: table.schema.name.clone(),
             path,
@@ -219,11 +224,12 @@ impl RunReader {
         })
     }
 
+    /// Where the table is, how long its file is, and what reads it.
     fn builder(
         &self,
         table: &StoredTable,
         wanted: impl Fn(&str) -> bool,
-    ) -> Result<(PathBuf, ParquetRecordBatchReaderBuilder<File>), RunError> {
+    ) -> Result<(PathBuf, u64, ParquetRecordBatchReaderBuilder<File>), RunError> {
         let path = self.path_of(table)?;
         let file = files::open(&path).map_err(RunError::io(&path))?;
         let length = file.metadata().map_err(RunError::io(&path))?.len();
@@ -241,12 +247,12 @@ impl RunReader {
             .filter(|(_, c)| wanted(c.name()))
             .map(|(leaf, _)| leaf)
             .collect();
-        let longest = decoded(|| check_pages(&copy, builder.metadata(), &chosen));
+        let longest = decoded(|| check_pages((&copy, length), builder.metadata(), &chosen));
         let longest = longest.map_err(RunError::parquet(&path))?;
         let rows = (BATCH_TEXTS / longest.max(1)).clamp(1, BATCH_ROWS as u64);
         let mask = ProjectionMask::leaves(builder.parquet_schema(), chosen);
         let builder = builder.with_projection(mask);
-        Ok((path, builder.with_batch_size(rows as usize)))
+        Ok((path, length, builder.with_batch_size(rows as usize)))
     }
 
     /// run.json may come from others: the file that it names must lie in the run's own folder.
@@ -304,18 +310,22 @@ fn are_within(metadata: &ParquetMetaData, length: u64) -> bool {
 /// Refuses pages of these columns that claim more than they can have: the library makes room for what they claim. Returns what the texts of
 /// a row take at most, by the longest of each dictionary, or in the mean of the page where there is none.
 fn check_pages(
-    file: &File,
+    (file, length): (&File, u64),
     metadata: &ParquetMetaData,
     columns: &[usize],
 ) -> Result<u64, ParquetError> {
     let file = Arc::new(file.try_clone()?);
     let mut longest = 0;
+    let mut cells = CELLS.max(length.saturating_mul(CELLS_PER_BYTE));
     for group in metadata.row_groups() {
         let mut of_row = 0;
         for column in columns {
             let chunk = group.column(*column);
             let is_compressed = chunk.compression() != Compression::UNCOMPRESSED;
-            let mean = pages::check(&file, chunk.byte_range(), is_compressed)?;
+            let (mean, values) = pages::check(&file, chunk.byte_range(), is_compressed)?;
+            let too_many = || "its rows are too many for so small a file".to_owned();
+            let left = cells.checked_sub(values);
+            cells = left.ok_or_else(|| ParquetError::General(too_many()))?;
             if chunk.column_type() == Type::BYTE_ARRAY {
                 let text = mean.max(longest_of_dictionary(&file, chunk)?);
                 if text > LONGEST_TEXT {
@@ -408,8 +418,11 @@ struct Source {
 }
 
 impl Source {
-    fn of(builder: ParquetRecordBatchReaderBuilder<File>, path: &Path) -> Result<Source, RunError> {
-        let length = path.metadata().map_err(RunError::io(path))?.len();
+    fn of(
+        builder: ParquetRecordBatchReaderBuilder<File>,
+        path: &Path,
+        length: u64,
+    ) -> Result<Source, RunError> {
         // A filter of rows looks at the first already.
         let reader = decoded(|| builder.build()).map_err(RunError::parquet(path))?;
         let texts = length.saturating_mul(TEXTS_PER_BYTE).max(TEXTS);

@@ -463,6 +463,39 @@ fn texts_that_a_dictionary_repeats_do_not_fill_the_memory() {
     );
 }
 
+/// Billions of rows in a few kB are refused before the first is read.
+#[test]
+fn rows_that_a_page_repeats_do_not_keep_the_reader_busy() {
+    let temp = scratch();
+    let dir = temp.path().join("run");
+    let table = Table {
+        name: "flows",
+        doc: "",
+        columns: vec![Column::of::<bool>("pep", "")],
+    };
+    let mut writer = RunWriter::create(&dir, &info(), std::slice::from_ref(&table)).unwrap();
+    let mut unknown = Rows::new(&table);
+    (0..700_000).for_each(|_| unknown.row(Order::default(), |row| row.cell(None::<bool>)));
+    writer.append(0, &unknown).unwrap();
+    writer.finish(&info()).unwrap();
+    let read = || RunReader::open(&dir).unwrap().read("flows").map(drop);
+    assert!(read().is_ok(), "as many as we write are read");
+    // In the header of a page: a field of 32 bits, 20,000 values as a varint of zigzags, and the most that has its length.
+    let (ours, theirs) = ([0x15, 0xc0, 0xb8, 2], [0x15, 0xfe, 0xff, 0x7f]);
+    let path = dir.join("flows.parquet");
+    let mut bytes = fs::read(&path).unwrap();
+    let places: Vec<usize> = (0..bytes.len() - 4)
+        .filter(|at| bytes[*at..*at + 4] == ours)
+        .collect();
+    assert_eq!(places.len(), 34);
+    for at in places {
+        bytes[at..at + 4].copy_from_slice(&theirs);
+    }
+    fs::write(&path, bytes).unwrap();
+    let why = read().unwrap_err().to_string();
+    assert!(why.contains("too many for so small a file"), "{why}");
+}
+
 /// A file of 20 kB whose column is a column in a column, and so on: whoever descends has no stack left.
 #[test]
 fn columns_within_columns_are_refused_however_deep() {
