@@ -104,9 +104,11 @@ impl Folder {
                 error,
             })?,
         };
-        let whole = entries
-            .flatten()
-            .filter(|entry| RunReader::open(&entry.path()).is_ok());
+        // A link leads to a run of somebody else.
+        let whole = entries.flatten().filter(|entry| {
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            is_folder && RunReader::open(&entry.path()).is_ok()
+        });
         Ok(whole
             .map(|entry| entry.file_name().to_string_lossy().into_owned())
             .collect())

@@ -32,7 +32,8 @@ fn found(name: &Path, runs: &Path) -> PathBuf {
         false => name.to_owned(),
     };
     let report = place.join("report");
-    match !place.join(RUN_FILE).exists() && report.join(RUN_FILE).exists() {
+    let is_report = !report.is_symlink() && report.join(RUN_FILE).exists();
+    match !place.join(RUN_FILE).exists() && is_report {
         true => report,
         false => place,
     }
