@@ -10,6 +10,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use unbloat_run::runs_dir;
 use unbloat_units::{Bytes, Delta};
+use unbloat_untrusted::in_line;
 
 /// Remove runs from the folder of runs.
 #[derive(clap::Args)]
@@ -32,12 +33,13 @@ pub fn run(args: &Args) -> Result<(), RunsError> {
     let folder = runs_dir();
     let all = listed(&folder)?;
     let chosen = chosen(args, all, Timestamp::now())?;
-    let total = chosen.iter().map(|run| run.size_bytes).sum();
+    let sizes = chosen.iter().map(|run| run.size_bytes);
+    let total = sizes.fold(0, u64::saturating_add);
     for run in &chosen {
         if !args.dry_run {
             remove(&folder, &run.name)?;
         }
-        print::text(&format!("{}\n", run.name))?;
+        print::text(&format!("{}\n", in_line(&run.name)))?;
     }
     if !args.dry_run && !chosen.is_empty() {
         mend_latest(&folder)?;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use unbloat_run::{RUN_FILE, RunReader, find_run, runs_dir};
 use unbloat_text::Tone;
 use unbloat_units::Bytes;
-use unbloat_untrusted::harmless;
+use unbloat_untrusted::{harmless, in_line};
 
 /// Columns for what a run found beside its name.
 const LEAST_ROOM: usize = 40;
@@ -108,16 +108,16 @@ fn one(dir: &Path) -> Option<Listed> {
     })
 }
 
-/// Of all files in a folder. Links count as nothing and are not followed.
+/// Of all files in a folder, of which one may claim half of what 64 bits can say. Links count as nothing and are not followed.
 fn size_bytes(dir: &Path) -> io::Result<u64> {
-    let mut total = 0;
+    let mut total = 0_u64;
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
         let kind = entry.file_type()?;
         if kind.is_dir() {
-            total += size_bytes(&entry.path())?;
+            total = total.saturating_add(size_bytes(&entry.path())?);
         } else if kind.is_file() {
-            total += entry.metadata()?.len();
+            total = total.saturating_add(entry.metadata()?.len());
         }
     }
     Ok(total)
@@ -134,7 +134,7 @@ fn text(runs: &[Listed], width: usize) -> String {
             "{name:widest$}  {}  {size:>9}",
             at.strftime("%Y-%m-%d %H:%M")
         );
-        let run_is = harmless(&run_is);
+        let run_is = in_line(&run_is);
         let found = harmless(run.result.as_deref().unwrap_or("-"));
         // On a line of its own where little of it would be seen.
         let (gap, room) = match width.saturating_sub(unbloat_text::width(&run_is) + 2) {

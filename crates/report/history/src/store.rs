@@ -280,7 +280,7 @@ impl History {
         };
         // The new run lies beside the old one for a moment. It is no longer than the old one and the journal together.
         let before = size_of(&self.day_path(day)).unwrap_or(0);
-        self.make_room(before + lines + RUN_BYTES, day)?;
+        self.make_room(before.saturating_add(lines + RUN_BYTES), day)?;
         let tables = tables();
         let name = Calendar::day_name(day);
         let (new, old) = (self.hidden("new", &name), self.hidden("old", &name));
@@ -308,7 +308,7 @@ impl History {
         let mut size = self.size()?.as_u64();
         let today = self.today.as_ref().map(|today| today.day);
         for day in self.days()? {
-            if size + bytes <= most {
+            if size.saturating_add(bytes) <= most {
                 break;
             }
             if day != kept && Some(day) != today {
@@ -455,7 +455,7 @@ fn remove(path: &Path) -> io::Result<()> {
 
 /// Bytes of the files of a folder; links are not followed.
 fn size_of(path: &Path) -> io::Result<u64> {
-    let mut sum = 0;
+    let mut sum = 0_u64;
     for entry in fs::read_dir(path)? {
         let entry = entry?;
         let found = match entry.metadata() {
@@ -463,10 +463,10 @@ fn size_of(path: &Path) -> io::Result<u64> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
-        sum += match found.is_dir() {
+        sum = sum.saturating_add(match found.is_dir() {
             true => size_of(&entry.path())?,
             false => found.len(),
-        };
+        });
     }
     Ok(sum)
 }
