@@ -84,7 +84,8 @@ fn matches(pattern: &str) -> Result<Vec<Input>, CaptureError> {
     let files: Vec<Input> = glob::glob(pattern)
         .map_err(bad)?
         .filter_map(Result::ok)
-        .filter(|path| !path.is_dir())
+        // A FIFO that lies there would be waited for.
+        .filter(|path| path.is_file())
         .map(Input::File)
         .collect();
     if files.is_empty() {

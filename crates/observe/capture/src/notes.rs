@@ -54,6 +54,8 @@ pub enum DamageKind {
     Empty,
     #[error("a record claims {captured} captured bytes, more than any capture stores")]
     RecordLength { captured: u32 },
+    #[error("a record is zeros, as in a file that was not written to its end")]
+    Zeros,
     #[error("a pcapng block of type {block:#x} claims a length of {length} bytes")]
     BlockLength { block: u32, length: u32 },
     #[error("a pcapng block has length {length} at its start and {trailer} at its end")]

@@ -86,6 +86,10 @@ impl Format for Pcap {
         if captured > MAX_CAPTURED {
             return Step::Corrupt(DamageKind::RecordLength { captured });
         }
+        // A hole in a file may be longer than any disk.
+        if captured == 0 && *header == [0; RECORD_HEADER] {
+            return Step::Corrupt(DamageKind::Zeros);
+        }
         let used = self.record_header + captured as usize;
         if bytes.len() < used {
             return Step::Need(used);

@@ -165,6 +165,19 @@ fn a_corrupt_length_stops_the_file_and_says_where() {
     );
 }
 
+/// What a disk that was full leaves, and what a stranger makes as long as any: a hole.
+#[test]
+fn zeros_are_no_packets() {
+    let expected = packets(3);
+    let mut bytes = pcap(Order::Little, MICROSECONDS, &expected);
+    let end = bytes.len();
+    bytes.resize(end + 4096, 0);
+    let (found, damage) = read_damaged(&bytes);
+    assert_eq!(found, expected);
+    assert_eq!((damage.offset, damage.packets), (end as u64, 3));
+    assert!(matches!(damage.kind, DamageKind::Zeros), "{damage}");
+}
+
 #[test]
 fn a_pcapng_block_must_say_the_same_length_at_both_ends() {
     let mut bytes = pcapng(Order::Little, &packets(2));
