@@ -3,7 +3,7 @@
 use crate::beside::Tally;
 use crate::error::TestError;
 use crate::held::Held;
-use crate::layer::Layer;
+use crate::layer::{Hook, Layer};
 use crate::options::{Http, Options};
 use crate::paced::Paced;
 use crate::quic;
@@ -22,6 +22,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -315,16 +316,44 @@ impl Sender {
     }
 }
 
+/// Lets others have their turn after some bytes, however many there are. HTTP/2 keeps interim answers, in twenty times their bytes, until the
+/// task that waits for an answer runs and drops them.
+struct Turns {
+    /// Since the last turn.
+    read: usize,
+}
+
+impl Turns {
+    const LONGEST: usize = 256 << 10;
+}
+
+impl<S> Hook<S> for Turns {
+    fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.read < Turns::LONGEST {
+            return Poll::Ready(());
+        }
+        self.read = 0;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn read(&mut self, bytes: usize) {
+        self.read += bytes;
+    }
+}
+
 async fn shake<S>(stream: S, http: Http) -> io::Result<Sender>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let stream = TokioIo::new(stream);
     if http == Http::One {
-        let (sender, connection) = http1::handshake(stream).await.map_err(io::Error::other)?;
+        let shaken = http1::handshake(TokioIo::new(stream)).await;
+        let (sender, connection) = shaken.map_err(io::Error::other)?;
         tokio::spawn(connection);
         return Ok(Sender::One(sender));
     }
+    let hook = Turns { read: 0 };
+    let stream = TokioIo::new(Layer { stream, hook });
     let (sender, connection) = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .initial_stream_window_size(WINDOW)
@@ -381,5 +410,38 @@ pub async fn whole(body: Incoming, most: usize) -> io::Result<Bytes> {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) => Err(io::Error::other(error)),
         Err(_) => Err(io::ErrorKind::TimedOut.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    #[tokio::test]
+    async fn others_have_their_turn_while_much_is_read() {
+        let (stream, mut there) = tokio::io::duplex(4 * Turns::LONGEST);
+        there.write_all(&vec![0; 4 * Turns::LONGEST]).await.unwrap();
+        let hook = Turns { read: 0 };
+        let mut stream = Layer { stream, hook };
+        let mut turns = 0;
+        let reading = async {
+            let mut piece = vec![0; 16 << 10];
+            for _ in 0..4 * Turns::LONGEST / piece.len() {
+                stream.read_exact(&mut piece).await.unwrap();
+            }
+        };
+        let others = async {
+            loop {
+                turns += 1;
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = reading => {}
+            () = others => {}
+        }
+        assert_eq!(turns, 3);
     }
 }

@@ -12,6 +12,11 @@ pub trait Hook<S> {
         Poll::Ready(Ok(()))
     }
 
+    /// Asked before each read: ready once it may happen.
+    fn poll_turn(&mut self, _context: &mut Context<'_>) -> Poll<()> {
+        Poll::Ready(())
+    }
+
     fn wrote(&mut self, _bytes: usize) {}
 
     fn read(&mut self, _bytes: usize) {}
@@ -41,6 +46,7 @@ impl<S: AsyncRead + Unpin, H: Hook<S> + Unpin> AsyncRead for Layer<S, H> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        ready!(self.hook.poll_turn(context));
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
         self.hook.read(buffer.filled().len() - before);
