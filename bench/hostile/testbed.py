@@ -77,7 +77,7 @@ class Wire:
 
 
 class Usage(threading.Thread):
-    """Looks every 20 ms how much memory a process holds."""
+    """Looks every 20 ms how much memory a process holds, without that of its program, of which an attacker gets no more."""
 
     def __init__(self, pid):
         super().__init__(daemon=True)
@@ -90,10 +90,10 @@ class Usage(threading.Thread):
 
     def look(self):
         try:
-            pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+            resident, of_files = map(int, Path(f"/proc/{self.pid}/statm").read_text().split()[1:3])
         except (FileNotFoundError, ProcessLookupError):
             return
-        self.last = pages * os.sysconf("SC_PAGE_SIZE") / MIB
+        self.last = (resident - of_files) * os.sysconf("SC_PAGE_SIZE") / MIB
         self.peak = max(self.peak, self.last)
 
 
