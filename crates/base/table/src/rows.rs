@@ -250,10 +250,13 @@ impl Rows {
 
     /// The rows that `is_kept` is true of.
     pub fn filtered(&self, table: &Table, is_kept: impl Fn(usize) -> bool) -> Rows {
-        let mut kept = Rows::new(table);
-        let rows = (0..self.len()).filter(|&row| is_kept(row));
-        rows.for_each(|row| kept.push_from(self, row));
-        kept
+        let kept: Vec<usize> = (0..self.len()).filter(|&row| is_kept(row)).collect();
+        let mut rows = Rows::new(table);
+        for (to, from) in rows.columns.iter_mut().zip(&self.columns) {
+            to.extend_picked(0, &[from], kept.iter().map(|&row| (0, row)));
+        }
+        rows.order.extend(kept.iter().map(|&row| self.order[row]));
+        rows
     }
 
     /// Copies row `row` of `other`, which belongs to the same table.
