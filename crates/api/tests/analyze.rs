@@ -1,6 +1,6 @@
 //! An analysis by the library: the same tables from [`analyze`] and from a store that is fed piece by piece.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use unbloat_analyze::Control;
@@ -77,6 +77,140 @@ fn a_watch_that_stops_leaves_an_interrupted_run() {
     assert_eq!(info.status, Status::Interrupted);
     assert_eq!(info.packets, outcome.packets);
     assert_eq!(info.options["bloat_threshold"], "60 ms");
+}
+
+/// A packet of TCP over IPv4 without its payload: `up` is the client's, `n` the flow.
+fn packet(
+    to: &mut Vec<u8>,
+    at_us: u32,
+    (n, up): (u16, bool),
+    flags: u8,
+    numbers: [u32; 2],
+    len: u16,
+) {
+    let [client, server] = [[10, 0, (n >> 8) as u8, n as u8], [192, 0, 2, 1]];
+    let (src, dst) = if up {
+        (client, server)
+    } else {
+        (server, client)
+    };
+    let ports = if up { [40_000_u16, 443] } else { [443, 40_000] };
+    let mut data = vec![0x45, 0];
+    data.extend((40 + len).to_be_bytes());
+    data.extend([0, 0, 0, 0, 64, 6, 0, 0]);
+    data.extend(src.into_iter().chain(dst));
+    data.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
+    data.extend(numbers.iter().flat_map(|number| number.to_be_bytes()));
+    data.extend([0x50, flags, 0xff, 0xff, 0, 0, 0, 0]);
+    let lens = [
+        at_us / 1_000_000,
+        at_us % 1_000_000,
+        40,
+        40 + u32::from(len),
+    ];
+    to.extend(lens.iter().flat_map(|word| word.to_le_bytes()));
+    to.extend(data);
+}
+
+/// Short flows of one answer each, of sizes without an order, and one long flow at the end.
+fn many_flows(short: u16) -> Vec<u8> {
+    const SYN: u8 = 2;
+    const ACK: u8 = 16;
+    let head = [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, 101_u32];
+    let mut pcap: Vec<u8> = head.iter().flat_map(|word| word.to_le_bytes()).collect();
+    for n in 0..=short {
+        let begin = 1_000_000 + u32::from(n) * 3_000;
+        let mut send = |us, up, flags, numbers, len| {
+            packet(&mut pcap, begin + us, (n, up), flags, numbers, len);
+        };
+        send(0, true, SYN, [0, 0], 0);
+        send(1_000, false, SYN | ACK, [0, 1], 0);
+        send(2_000, true, ACK, [1, 1], 0);
+        let segments = if n == short { 60 } else { 1 };
+        let len = if n == short {
+            1400
+        } else {
+            100 + n.wrapping_mul(40_503) % 1300
+        };
+        for i in 0..segments {
+            let (us, seq) = (2_100 + 100 * i, 1 + i * u32::from(len));
+            send(us, false, ACK, [seq, 1], len);
+            send(us + 50, true, ACK, [1, seq + u32::from(len)], 0);
+        }
+    }
+    pcap
+}
+
+/// The rows of some columns of a table, as numbers.
+fn rows_of(dir: &Path, table: &str, columns: &[&str]) -> Vec<Vec<Option<f64>>> {
+    let run = RunReader::open(dir).unwrap();
+    let batches = run
+        .read_columns(table, columns)
+        .unwrap()
+        .map(Result::unwrap);
+    let rows = batches.flat_map(|batch| {
+        let row = |row| {
+            columns
+                .iter()
+                .map(|name| batch.column(name).unwrap().as_f64(row))
+                .collect()
+        };
+        (0..batch.len()).map(row).collect::<Vec<Vec<_>>>()
+    });
+    rows.collect()
+}
+
+#[test]
+fn short_flows_that_no_report_shows_have_no_series_and_count_as_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("many.pcap");
+    fs::write(&capture, many_flows(3_000)).unwrap();
+    let inputs = [capture.display().to_string()];
+    let analysed = |name: &str, all_series, threads| {
+        let mut options = Options {
+            threads,
+            ..Options::default()
+        };
+        options.params.all_series = all_series;
+        let place = folder.path().join(name);
+        analyze(&inputs, &options, new_run(place.clone(), true), &mut |_| {
+            Control::Continue
+        })
+        .unwrap();
+        place
+    };
+    let (usual, all) = (analysed("usual", false, 1), analysed("all", true, 1));
+    let (kept, every) = (parquet(&usual), parquet(&all));
+    assert_eq!(parquet(&analysed("two", false, 2)), kept);
+    let differ = kept.keys().filter(|name| kept[*name] != every[*name]);
+    assert_eq!(
+        differ.collect::<Vec<_>>(),
+        ["in_flight.parquet", "radio.parquet", "rtt.parquet"]
+    );
+
+    let mut flows = rows_of(&usual, "flows", &["flow_id", "payload_down_bytes"]);
+    assert_eq!(flows.len(), 3_001);
+    flows.sort_by(|a, b| b[1].partial_cmp(&a[1]).unwrap());
+    for (table, columns) in [
+        ("rtt", &["flow_id", "time_ns", "rtt_ms"]),
+        ("in_flight", &["flow_id", "time_ns", "in_flight_bytes"]),
+    ] {
+        let [mut of_usual, mut of_all] = [&usual, &all].map(|dir| rows_of(dir, table, columns));
+        let ids: BTreeSet<_> = of_usual.iter().map(|row| row[0].unwrap() as u64).collect();
+        assert!(ids.len() < 1_500, "{table}: {} flows", ids.len());
+        // The report shows the largest 200, the long one first.
+        assert!(
+            flows[..200]
+                .iter()
+                .all(|flow| ids.contains(&(flow[0].unwrap() as u64))),
+            "{table}"
+        );
+        of_all.retain(|row| ids.contains(&(row[0].unwrap() as u64)));
+        for rows in [&mut of_usual, &mut of_all] {
+            rows.sort_by(|a, b| a.partial_cmp(b).unwrap());
+        }
+        assert_eq!(of_usual, of_all);
+    }
 }
 
 /// Counts the rows of all tables.

@@ -81,6 +81,7 @@ pub(crate) fn parsed(given: BTreeMap<String, Vec<String>>) -> PyResult<Options> 
             "flow_idle" => params.flow_idle = only(name, &values, plain)?,
             "user_idle" => params.user_idle = only(name, &values, plain)?,
             "bin" => params.bin = only(name, &values, plain)?,
+            "tables" => params.all_series = only(name, &values, all_series)?,
             "max_flows" => params.max_flows = only(name, &values, parse_count)?,
             _ => return Err(OptionError::new_err(format!("no option {name}"))),
         }
@@ -90,6 +91,15 @@ pub(crate) fn parsed(given: BTreeMap<String, Vec<String>>) -> PyResult<Options> 
 
 fn plain<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: T::Err| error.to_string())
+}
+
+/// As the command: `usual` or `all`.
+fn all_series(text: &str) -> Result<bool, String> {
+    match text {
+        "usual" => Ok(false),
+        "all" => Ok(true),
+        _ => Err("expected usual or all".to_owned()),
+    }
 }
 
 /// As the command: 0 to 65535.

@@ -29,7 +29,7 @@ def test_analyze_writes_the_same_tables(capture, threads, tmp_path):
 
 
 def test_options_have_the_effect_of_the_command(tmp_path):
-    words = ["--client-net", "10.0.0.0/8", "--client-net", "192.168.0.0/16", "--bin", "1 ms", "--pep-port", "443,80"]
+    words = ["--client-net", "10.0.0.0/8", "--client-net", "192.168.0.0/16", "--bin", "1 ms", "--tables", "all", "--pep-port", "443,80"]
     words += ["--bloat-threshold", "600 ms", "--min-sending-rate", "learn", "--slow-start-ratio", "2", "--max-flows", "1_000"]
     code, printed, _ = command("analyze", CAPTURE, "--out", "command", *words, folder=tmp_path)
     assert code == 0
@@ -38,6 +38,7 @@ def test_options_have_the_effect_of_the_command(tmp_path):
         out=tmp_path / "package",
         client_net=["10.0.0.0/8", "192.168.0.0/16"],
         bin="1 ms",
+        tables="all",
         pep_port=[443, 80],
         bloat_threshold="600 ms",
         min_sending_rate="learn",

@@ -53,6 +53,7 @@ impl Options {
             ("flow_idle", json!(p.flow_idle.to_string())),
             ("user_idle", json!(p.user_idle.to_string())),
             ("bin", json!(p.bin.to_string())),
+            ("tables", json!(if p.all_series { "all" } else { "usual" })),
             ("max_flows", json!(p.max_flows)),
             ("bloat_threshold", json!(p.bloat_threshold.to_string())),
             ("gtp_ports", json!(self.parser.gtp_ports)),

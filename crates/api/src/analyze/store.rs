@@ -2,18 +2,20 @@
 
 use super::{AnalyzeError, Options, tables};
 use crate::folder::{NewRun, publish_run, run_dir};
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use unbloat_analyze::Outcome;
 use unbloat_health::Health;
+use unbloat_html::{Candidates, RenderOptions};
 use unbloat_run::{RunInfo, RunWriter, Status, TraceStart};
 use unbloat_summary::{
     Outcome as Found, Reads, Summary, SummaryParams, Verdict, figures_rows, summary_rows,
 };
 use unbloat_table::{ColumnView, Row, Rows, Table};
-use unbloat_trace::tables::StandingRow;
-use unbloat_trace::{ALWAYS_TOLD_WINDOWS, Output, all_tables};
+use unbloat_trace::tables::{InFlightRow, RttRow, StandingRow};
+use unbloat_trace::{ALWAYS_TOLD_WINDOWS, Output, Params, all_tables};
 
 /// Takes the rows of all tables as they are found, for example to print one of them.
 pub trait RowSink {
@@ -70,6 +72,11 @@ pub struct Store {
     sink: Option<Box<dyn RowSink>>,
     keeps_series: bool,
     is_verdict_all: bool,
+    params: Params,
+    /// Flows that the report may show.
+    candidates: Candidates,
+    /// Live flows of which `standing` says something: the verdict may name them.
+    told: BTreeSet<u64>,
 }
 
 /// A run folder that is being written.
@@ -143,6 +150,9 @@ impl Store {
             sink: keep.sink,
             keeps_series: keep.series,
             is_verdict_all,
+            params: options.params.clone(),
+            candidates: Candidates::new(RenderOptions::default().flows),
+            told: BTreeSet::new(),
         })
     }
 
@@ -166,21 +176,58 @@ impl Store {
     /// # Errors
     /// The sink cannot be written.
     pub fn take(&mut self, output: &Output) -> Result<(), AnalyzeError> {
+        if self.is_verdict_all {
+            let named = self.tables.iter().zip(output.tables());
+            named.for_each(|(table, rows)| self.summary.add(table.name, rows));
+            return Ok(());
+        }
+        let standing = telling(&output.side.standing);
+        let passed_over = self.passed_over(output, &standing);
         for (i, rows) in output.tables().into_iter().enumerate() {
-            if rows.is_empty() {
-                continue;
-            }
-            self.summary.add(self.tables[i].name, rows);
-            if self.is_verdict_all {
-                continue;
-            }
             let table = &self.tables[i];
-            match table.name == StandingRow::NAME {
-                true => self.keep(i, &telling(table, rows))?,
-                false => self.keep(i, rows)?,
-            }
+            let kept = match table.name {
+                _ if rows.is_empty() => continue,
+                StandingRow::NAME => Cow::Borrowed(&standing),
+                RttRow::NAME | InFlightRow::NAME if !passed_over.is_empty() => {
+                    let flow = column_of_ids(rows);
+                    let is_kept = |id| passed_over.binary_search(&id).is_err();
+                    Cow::Owned(rows.filtered(table, |row| flow.u64(row).is_none_or(is_kept)))
+                }
+                _ => Cow::Borrowed(rows),
+            };
+            // The figure of bytes in flight is one of large flows.
+            let is_of_kept = table.name == InFlightRow::NAME;
+            let counted = if is_of_kept { &kept } else { rows };
+            self.summary.add(table.name, counted);
+            self.keep(i, &kept)?;
         }
         Ok(())
+    }
+
+    /// Of the flows that ended, those whose rows of `rtt` and `in_flight` nobody looks at, ascending: short ones that no report shows.
+    fn passed_over(&mut self, output: &Output, standing: &Rows) -> Vec<u64> {
+        let flows = &output.flows;
+        let place = |name: &str| self.tables[0].column(name);
+        let column = |name: &str| ColumnView::of(place(name).map(|at| &flows.columns()[at]));
+        let sum_of = |names: [&str; 2]| {
+            let both = names.map(column);
+            move |row| both.iter().filter_map(|one| one.u64(row)).sum()
+        };
+        let payload = sum_of(["payload_down_bytes", "payload_up_bytes"]);
+        let packets = sum_of(["packets_down", "packets_up"]);
+        let (id, told) = (column("flow_id"), column_of_ids(standing));
+        self.told
+            .extend((0..standing.len()).filter_map(|row| told.u64(row)));
+        let ended = self.candidates.offer(column, flows.len());
+        let ended = ended.into_iter().enumerate();
+        let passed_over = ended.filter_map(|(row, is_candidate)| {
+            let id = id.u64(row)?;
+            let is_shown = self.told.remove(&id) || is_candidate;
+            (!is_shown && !self.params.is_long(payload(row), packets(row))).then_some(id)
+        });
+        let mut passed_over: Vec<u64> = passed_over.collect();
+        passed_over.sort_unstable();
+        passed_over
     }
 
     /// The verdict on finished and live flows, for a capture of this health.
@@ -265,9 +312,15 @@ impl Writing {
     }
 }
 
+/// The flows that rows of a table beside `flows` belong to.
+fn column_of_ids(rows: &Rows) -> ColumnView<'_> {
+    ColumnView::of(rows.columns().first())
+}
+
 /// The rows of `standing` from which something follows, or that are long enough to show that nothing does: a small part of them.
 /// The verdict counts the others too; nobody reads them.
-fn telling(table: &Table, rows: &Rows) -> Rows {
+fn telling(rows: &Rows) -> Rows {
+    let table = StandingRow::table();
     let column = |name| ColumnView::of(table.column(name).map(|at| &rows.columns()[at]));
     let (windows, step) = (column(StandingRow::windows), column(StandingRow::step_ms));
     let counts = [
@@ -280,7 +333,7 @@ fn telling(table: &Table, rows: &Rows) -> Rows {
         StandingRow::jitter_samples,
     ];
     let counts = counts.map(column);
-    rows.filtered(table, |row| {
+    rows.filtered(&table, |row| {
         windows.u64(row) >= Some(ALWAYS_TOLD_WINDOWS)
             || step.f64(row).is_some()
             || counts.iter().any(|count| count.u64(row) > Some(0))

@@ -88,9 +88,16 @@ pub struct Args {
 }
 
 impl Args {
+    /// Whether it prints one of these tables.
+    pub fn prints(&self, tables: &[&str]) -> bool {
+        self.print.format.is_some() && tables.contains(&self.table.as_str())
+    }
+
     pub fn options(&self) -> Options {
+        let mut params = self.params.params();
+        params.all_series |= self.prints(&["rtt", "in_flight", "radio"]);
         Options {
-            params: self.params.params(),
+            params,
             parser: self.orientation.parser(),
             client_nets: self.orientation.client_net.clone(),
             threads: usize::from(self.threads),
@@ -187,6 +194,11 @@ pub struct ParamArgs {
     #[arg(long, value_name = "SPAN", default_value = "100 ms")]
     bin: Delta,
 
+    /// Rows in the tables of series: usual (rtt and in_flight of flows with 64 KiB of payload or 128 packets, and of those that the
+    /// report shows) or all (of every flow, and radio)
+    #[arg(long, value_name = "ROWS", value_parser = ["usual", "all"], default_value = "usual")]
+    tables: String,
+
     /// Maximum number of concurrent flows. Beyond it, the longest idle ones are closed early and counted
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = parse_count)]
     max_flows: usize,
@@ -211,6 +223,7 @@ impl ParamArgs {
             flow_idle: self.flow_idle,
             user_idle: self.user_idle,
             bin: self.bin,
+            all_series: self.tables == "all",
             max_flows: self.max_flows,
             bloat_threshold: self.bloat_threshold,
             ..Params::default()

@@ -161,7 +161,7 @@ fn keep(args: &Args) -> Result<Keep, OutputError> {
         "dns",
         "http",
     ];
-    let printed = args.print.format.is_some() && series.contains(&args.table.as_str());
+    let printed = args.prints(&series);
     let print = args.print.of(&args.table);
     let print = print.map(|wanted| Print::open(&wanted)).transpose()?;
     let run = args.run.is_wanted(&args.print).then(|| NewRun {

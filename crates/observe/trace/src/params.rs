@@ -58,12 +58,24 @@ pub struct Params {
     pub bloat_threshold: Delta,
     /// Rows of `standing` also of flows from which nothing can follow: for a monitor, which counts flows that were measured.
     pub standing_of_all_flows: bool,
+    /// Rows of `radio`, and of `rtt` and `in_flight` also for short flows that no report shows.
+    pub all_series: bool,
     /// Payload after which a flow gets the analyses that only large flows need.
     #[serde(with = "crate::plain")]
     pub deep_after: Bytes,
     /// Live flows held at once; beyond it the longest silent ones are closed, and counted.
     pub max_flows: usize,
 }
+
+impl Params {
+    /// Whether a flow with so many bytes of payload and packets has its rows in the tables `rtt` and `in_flight` in any case. Those of a
+    /// short one wait in memory until it ends, so that must not last.
+    pub fn is_long(&self, payload: u64, packets: u64) -> bool {
+        self.all_series || payload >= self.deep_after.as_u64() || packets >= LONG_PACKETS
+    }
+}
+
+const LONG_PACKETS: u64 = 128;
 
 impl Default for Params {
     fn default() -> Params {
@@ -85,6 +97,7 @@ impl Default for Params {
             bin: Delta::ms(100),
             bloat_threshold: Delta::ms(60),
             standing_of_all_flows: false,
+            all_series: false,
             deep_after: Bytes::new(65_536),
             max_flows: 1_000_000,
         }

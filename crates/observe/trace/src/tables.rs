@@ -47,7 +47,8 @@ tables! {
 }
 
 columns! {
-    pub struct RttRow<'a>: rtt = "Round trips between the monitor and a receiver, in bins of `bin`; bin 0 keeps each sample" {
+    #[derive(Clone)]
+    pub struct RttRow<'a>: rtt = "Round trips between the monitor and a receiver, in bins of `bin`; bin 0 keeps each sample. Flows with less than 64 KiB of payload and fewer than 128 packets have rows only if the report shows them, or with `--tables all`" {
         flow_id: u64 = "the flow",
         side: Direction = "down: downstream RTT, of data towards the client; up: upstream RTT",
         method: &'a str = "ack: Karn's rule on sequence numbers; timestamp: TSval to its echo; sack: SACK block of a duplicate ACK (section 5)",
@@ -60,7 +61,8 @@ columns! {
         samples: u32 = "how many samples the row stands for",
     }
 
-    pub struct InFlightRow: in_flight = "Sender and receiver of one direction over time, in bins of `bin`" {
+    #[derive(Clone)]
+    pub struct InFlightRow: in_flight = "Sender and receiver of one direction over time, in bins of `bin`. Flows with less than 64 KiB of payload and fewer than 128 packets have rows only if the report shows them, or with `--tables all`" {
         flow_id: u64 = "the flow",
         side: Direction = "direction of the data",
         time_ns: i64 = "of the last packet in the bin, since the trace began",
@@ -171,7 +173,7 @@ columns! {
         added_down_samples: u64 = "round trips that these percentiles rest on",
     }
 
-    pub struct RadioRow<'a>: radio = "State of each user's radio over time (section 4.1); tails below one second belong to the active time around them" {
+    pub struct RadioRow<'a>: radio = "State of each user's radio over time (section 4.1); tails below one second belong to the active time around them. Only with `--tables all`: `users` has the sums" {
         user_id: u64 = "the user",
         time_ns: i64 = "when the state began, since the trace began",
         state: &'a str = "promotion, active, tail or idle",

@@ -230,6 +230,14 @@ impl Results {
         (0..rows).map(|row| column.as_text(row)).collect()
     }
 
+    /// Numbers of the packets at which the rows of a table were written.
+    pub(crate) fn written_at(&self, table: &str) -> Vec<u64> {
+        let at = all_tables().iter().position(|t| t.name == table);
+        let at = at.unwrap_or_else(|| panic!("no table {table}"));
+        let order = self.0.tables()[at].order();
+        order.iter().map(|order| order.written_at).collect()
+    }
+
     pub(crate) fn events(&self, kind: &str) -> Vec<EventRow> {
         let kinds = self.texts("events", "kind");
         let rows = (0..kinds.len()).filter(|&row| kinds[row] == Some(kind));

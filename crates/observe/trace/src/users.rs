@@ -83,9 +83,9 @@ impl Users {
             expiry: Expiry::new(origin),
             origin,
             unnoticed: params.radio_active.min(params.user_idle),
+            summary_only: !params.all_series,
             params,
             evicted: 0,
-            summary_only: false,
         }
     }
 

@@ -28,6 +28,7 @@ def analyze(
     flow_idle: str | None = None,
     user_idle: str | None = None,
     bin: str | None = None,
+    tables: str | None = None,
     max_flows: int | None = None,
 ) -> Run:
     """Find standing queues in packet captures: delay, direction, responsible flows.
@@ -52,6 +53,7 @@ def analyze(
     :param flow_idle: Idle time after which a flow has ended.
     :param user_idle: Idle time after which an address counts as a new user.
     :param bin: Bin width of the tables ``rtt`` and ``in_flight``; ``"0 ms"`` keeps every sample.
+    :param tables: ``"all"`` keeps rows of ``rtt`` and ``in_flight`` also for short flows that the report does not show, and rows of ``radio``.
     :param max_flows: Maximum number of concurrent flows.
     :raises CaptureError: A capture is missing or cannot be read.
     :raises OptionError: A value is not valid.
@@ -75,6 +77,7 @@ def analyze(
         "flow_idle": flow_idle,
         "user_idle": user_idle,
         "bin": bin,
+        "tables": tables,
         "max_flows": max_flows,
     }
     options = texts(given)

@@ -24,34 +24,13 @@ pub(crate) fn choose(
     verdict: Option<&Verdict>,
     limit: usize,
 ) -> Result<Chosen, RunError> {
-    let min_samples = SummaryParams::default().min_rtt_samples;
-    let mut worst = Top::new(limit);
-    let mut largest = Top::new(limit);
+    let mut candidates = Candidates::new(limit);
     let mut of = 0;
-    const COLUMNS: &[&str] = &[
-        "flow_id",
-        "rtt_down_samples",
-        "rtt_up_samples",
-        "added_down_p95_ms",
-        "added_up_p95_ms",
-        "payload_down_bytes",
-        "payload_up_bytes",
-    ];
-    each_batch(run, "flows", COLUMNS, |batch| {
-        let [id, down_n, up_n, down_ms, up_ms, down, up] =
-            std::array::from_fn(|i| column_of(batch, COLUMNS[i]));
+    each_batch(run, "flows", Candidates::COLUMNS, |batch| {
         of += batch.len() as u64;
-        for row in 0..batch.len() {
-            let Some(id) = id.u64(row) else { continue };
-            let judged = |n: &ColumnView, ms: &ColumnView| {
-                let enough = n.u64(row).is_some_and(|n| n >= min_samples);
-                ms.f64(row).filter(|_| enough).unwrap_or(0.0)
-            };
-            worst.offer(judged(&down_n, &down_ms).max(judged(&up_n, &up_ms)), id);
-            let payload = down.f64(row).unwrap_or(0.0) + up.f64(row).unwrap_or(0.0);
-            largest.offer(payload, id);
-        }
+        candidates.offer(|name| column_of(batch, name), batch.len());
     })?;
+    let Candidates { worst, largest } = candidates;
     let mut ids: BTreeSet<u64> = verdict
         .map(|v| v.named_flows().collect())
         .unwrap_or_default();
@@ -64,6 +43,51 @@ pub(crate) fn choose(
     fill(&mut ids, &largest, limit);
     fill(&mut ids, &worst, limit);
     Ok(Chosen { ids, of })
+}
+
+/// The flows that are not named by a verdict and may yet be shown.
+pub struct Candidates {
+    worst: Top,
+    largest: Top,
+}
+
+impl Candidates {
+    /// Of these columns of `flows` they are told.
+    pub const COLUMNS: &[&str] = &[
+        "flow_id",
+        "rtt_down_samples",
+        "rtt_up_samples",
+        "added_down_p95_ms",
+        "added_up_p95_ms",
+        "payload_down_bytes",
+        "payload_up_bytes",
+    ];
+
+    /// At most `limit` of each kind are shown.
+    pub fn new(limit: usize) -> Candidates {
+        Candidates {
+            worst: Top::new(limit),
+            largest: Top::new(limit),
+        }
+    }
+
+    /// Adds flows; says of each whether it is a candidate, as far as those before it tell.
+    pub fn offer<'a>(&mut self, column: impl Fn(&str) -> ColumnView<'a>, rows: usize) -> Vec<bool> {
+        let min_samples = SummaryParams::default().min_rtt_samples;
+        let [id, down_n, up_n, down_ms, up_ms, down, up] =
+            std::array::from_fn(|i| column(Candidates::COLUMNS[i]));
+        let each = (0..rows).map(|row| {
+            let id = id.u64(row).unwrap_or_default();
+            let judged = |n: &ColumnView, ms: &ColumnView| {
+                let enough = n.u64(row).is_some_and(|n| n >= min_samples);
+                ms.f64(row).filter(|_| enough).unwrap_or(0.0)
+            };
+            let delay = judged(&down_n, &down_ms).max(judged(&up_n, &up_ms));
+            let payload = down.f64(row).unwrap_or(0.0) + up.f64(row).unwrap_or(0.0);
+            self.worst.offer(delay, id) | self.largest.offer(payload, id)
+        });
+        each.collect()
+    }
 }
 
 fn fill(ids: &mut BTreeSet<u64>, from: &Top, until: usize) {
@@ -79,6 +103,8 @@ fn fill(ids: &mut BTreeSet<u64>, from: &Top, until: usize) {
 struct Top {
     limit: usize,
     entries: Vec<(f64, u64)>,
+    /// No smaller key is among the largest any more.
+    least: f64,
 }
 
 impl Top {
@@ -86,17 +112,23 @@ impl Top {
         Top {
             limit,
             entries: Vec::new(),
+            least: f64::MIN_POSITIVE,
         }
     }
 
-    fn offer(&mut self, key: f64, id: u64) {
-        if key > 0.0 {
+    /// Whether it is among the largest so far, or may be.
+    fn offer(&mut self, key: f64, id: u64) -> bool {
+        let is_among = key >= self.least;
+        if is_among {
             self.entries.push((key, id));
         }
         if self.entries.len() > 4 * self.limit + 64 {
             self.entries.sort_unstable_by(larger_first);
             self.entries.truncate(self.limit);
+            let least = self.entries.last();
+            self.least = least.map_or(f64::INFINITY, |entry| entry.0);
         }
+        is_among
     }
 
     fn sorted(&self) -> impl Iterator<Item = u64> {

@@ -29,6 +29,7 @@ mod sim;
 mod terminal;
 mod tested;
 
+pub use chosen::Candidates;
 pub use comparison::{comparison_headline, comparison_text, render_comparison};
 pub use error::ReportError;
 pub use monitor::{MonitorPage, render_monitor};

@@ -437,6 +437,11 @@ fn evidence(parts: &Parts) -> Markup {
                         code { "unbloat analyze --bin '0 ms'" }
                         " keeps every sample."
                     }
+                    @if parts.info.options.get("tables").is_some_and(|kept| kept == "usual") {
+                        " Short flows that are not included here have no such bins; "
+                        code { "unbloat analyze --tables all" }
+                        " keeps those too."
+                    }
                     " " (ZOOM)
                 }
                 div #picker {}

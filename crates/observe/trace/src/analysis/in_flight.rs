@@ -5,9 +5,9 @@
 //! down the path it lacks what is still on the way to the monitor. SACKed bytes count, as in the
 //! paper; tshark leaves them out. Where no ACK of the other end was captured, nothing is known of it.
 
-use super::bin::BinEnd;
+use super::bin::{BinEnd, write_held};
 use super::{Analysis, Context, Findings, Flow};
-use crate::tables::{InFlightRow, order};
+use crate::tables::InFlightRow;
 use crate::tcp::{Kind, Segment};
 use unbloat_stats::LogHistogram;
 use unbloat_table::{RowWriter, SideColumns, side_columns};
@@ -34,6 +34,7 @@ struct Series {
     window_edge: Option<Seq>,
     end: BinEnd,
     bin: Bin,
+    held: Vec<InFlightRow>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -51,7 +52,7 @@ struct Bin {
 impl Series {
     fn turn(&mut self, side: Direction, now: Time, flow: &Flow<'_>, cx: &mut Context<'_>) {
         if self.end.is_over(now, cx) {
-            self.write(side, flow, cx);
+            self.write(side, false, flow, cx);
         }
         let half = flow.half(side);
         self.bin.last = now;
@@ -60,13 +61,10 @@ impl Series {
         self.bin.samples += 1;
     }
 
-    fn write(&mut self, side: Direction, flow: &Flow<'_>, cx: &mut Context<'_>) {
+    fn write(&mut self, side: Direction, ends: bool, flow: &Flow<'_>, cx: &mut Context<'_>) {
         let bin = std::mem::take(&mut self.bin);
-        if bin.samples == 0 {
-            return;
-        }
         let position = |seq| flow.position(side, seq);
-        let row = InFlightRow {
+        let row = || InFlightRow {
             flow_id: flow.core.flow_id,
             side,
             time_ns: cx.since_origin(bin.last),
@@ -77,8 +75,8 @@ impl Series {
             payload_bytes: bin.payload,
             samples: bin.samples,
         };
-        let order = order(cx.number, flow.core.flow_id);
-        cx.tables.in_flight.push(order, row);
+        self.held.extend((bin.samples > 0).then(row));
+        write_held(&mut self.held, ends, flow, cx, |t| &mut t.in_flight);
     }
 }
 
@@ -132,7 +130,7 @@ impl Analysis for InFlight {
     ) {
         for side in Direction::BOTH {
             if let Some(series) = light.series_of(side) {
-                series.write(side, flow, cx);
+                series.write(side, true, flow, cx);
             }
             let max = light.max[side];
             let all = deep.as_ref().map(|d| &d.sides[side]);

@@ -260,7 +260,7 @@ impl Analysis for Rto {
         for side in Direction::BOTH {
             if let Some(deep) = &mut deep {
                 let bin = &mut deep.sides[side].bin;
-                bin.write("sack", side, flow, cx);
+                bin.write("sack", side, true, flow, cx);
             }
             let known = flow.is_tcp() && flow.half(side).span().is_some();
             let watch = light.watch.as_ref().map(|w| &w[side]);

@@ -11,9 +11,9 @@
 //! segment counts; tshark, tcptrace and Linux's congestion controls measure from the last. The
 //! columns of `flows` are of the second kind, which says more of the path; the `rtt` table has both.
 
-use super::bin::BinEnd;
+use super::bin::{BinEnd, write_held};
 use super::{Analysis, Context, Findings, Flow, Sees, ms};
-use crate::tables::{RttRow, order};
+use crate::tables::RttRow;
 use crate::tcp::{Kind, RttSample, Segment};
 use unbloat_stats::LogHistogram;
 use unbloat_table::{RowWriter, SideColumns, side_columns};
@@ -29,8 +29,9 @@ pub(crate) struct Light {
     bins: Option<Box<Both<Bin>>>,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub(super) struct Bin {
+    held: Vec<RttRow<'static>>,
     end: BinEnd,
     last: Time,
     sum: Delta,
@@ -46,7 +47,7 @@ impl Bin {
     #[inline]
     pub(super) fn add(
         &mut self,
-        method: &str,
+        method: &'static str,
         sample: RttSample,
         now: Time,
         side: Direction,
@@ -57,7 +58,7 @@ impl Bin {
             return;
         }
         if self.end.is_over(now, cx) {
-            self.write(method, side, flow, cx);
+            self.write(method, side, false, flow, cx);
         }
         self.last = now;
         self.sum += sample.rtt;
@@ -76,21 +77,16 @@ impl Bin {
 
     pub(super) fn write(
         &mut self,
-        method: &str,
+        method: &'static str,
         side: Direction,
+        ends: bool,
         flow: &Flow<'_>,
         cx: &mut Context<'_>,
     ) {
-        let bin = *self;
-        *self = Bin {
-            end: bin.end,
-            ..Bin::default()
-        };
-        if bin.samples == 0 {
-            return;
-        }
+        let bin = std::mem::take(self);
+        (self.end, self.held) = (bin.end, bin.held);
         let n = f64::from(bin.samples);
-        let row = RttRow {
+        let row = || RttRow {
             flow_id: flow.core.flow_id,
             side,
             method,
@@ -102,8 +98,8 @@ impl Bin {
             in_flight_bytes: bin.in_flight as f64 / n,
             samples: bin.samples,
         };
-        let order = order(cx.number, flow.core.flow_id);
-        cx.tables.rtt.push(order, row);
+        self.held.extend((bin.samples > 0).then(row));
+        write_held(&mut self.held, ends, flow, cx, |tables| &mut tables.rtt);
     }
 }
 
@@ -156,7 +152,7 @@ impl Analysis for Rtt {
         for side in Direction::BOTH {
             let all = &light.sides[side];
             if let Some(bins) = &mut light.bins {
-                bins[side].write("ack", side, flow, cx);
+                bins[side].write("ack", side, true, flow, cx);
             }
             if side == Direction::Down {
                 cx.user.add_rtts(all);
