@@ -37,8 +37,8 @@ const TEXTS_PER_BYTE: u64 = 256;
 const TEXTS: u64 = 256 << 20;
 
 /// Cells that are read of a table: a page may repeat one billions of times in a few bytes. More than so many in each byte of its file, or so
-/// many in a small one, were not written by this program, which begins a page of 60 bytes after 20,000.
-const CELLS_PER_BYTE: u64 = 512;
+/// many in a small one, were not written by this program, which has at most 28,191 in a page of 35 bytes or more.
+const CELLS_PER_BYTE: u64 = 1024;
 const CELLS: u64 = 1 << 25;
 
 /// Of run.json: what is longer was not written by this program.

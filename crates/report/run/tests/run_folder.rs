@@ -475,19 +475,19 @@ fn rows_that_a_page_repeats_do_not_keep_the_reader_busy() {
     };
     let mut writer = RunWriter::create(&dir, &info(), std::slice::from_ref(&table)).unwrap();
     let mut unknown = Rows::new(&table);
-    (0..700_000).for_each(|_| unknown.row(Order::default(), |row| row.cell(None::<bool>)));
+    (0..1_000_000).for_each(|_| unknown.row(Order::default(), |row| row.cell(None::<bool>)));
     writer.append(0, &unknown).unwrap();
     writer.finish(&info()).unwrap();
     let read = || RunReader::open(&dir).unwrap().read("flows").map(drop);
     assert!(read().is_ok(), "as many as we write are read");
-    // In the header of a page: a field of 32 bits, 20,000 values as a varint of zigzags, and the most that has its length.
-    let (ours, theirs) = ([0x15, 0xc0, 0xb8, 2], [0x15, 0xfe, 0xff, 0x7f]);
+    // In the header of a page: a field of 32 bits, 24,576 values as a varint of zigzags, and the most that has its length.
+    let (ours, theirs) = ([0x15, 0x80, 0x80, 3], [0x15, 0xfe, 0xff, 0x7f]);
     let path = dir.join("flows.parquet");
     let mut bytes = fs::read(&path).unwrap();
     let places: Vec<usize> = (0..bytes.len() - 4)
         .filter(|at| bytes[*at..*at + 4] == ours)
         .collect();
-    assert_eq!(places.len(), 34);
+    assert!(places.len() > 32, "{} pages", places.len());
     for at in places {
         bytes[at..at + 4].copy_from_slice(&theirs);
     }
