@@ -162,16 +162,12 @@ mod tests {
     fn a_single_value_takes_nothing_from_what_is_sure() {
         let worse = |noise| delay(Outcome::Worse, noise, 120.0);
         let sure = delay(Outcome::Better, Noise::Blocks, 5.0);
-        let verdict = Verdict::of(&[worse(Noise::Unknown), sure.clone()]);
-        assert_eq!(
-            (verdict.overall, verdict.leading),
-            (Overall::Better, vec![1])
-        );
-        assert_eq!(verdict.key.worse, 1);
+        let overall = |rows: &[Row]| Verdict::of(rows).overall;
+        let found = Verdict::of(&[worse(Noise::Unknown), sure.clone()]);
+        assert_eq!((found.overall, found.leading), (Overall::Better, vec![1]));
+        assert_eq!(found.key.worse, 1);
         // As sure, or nothing else of the topic.
-        let verdict = Verdict::of(&[worse(Noise::Blocks), sure]);
-        assert_eq!(verdict.overall, Overall::Mixed);
-        let verdict = Verdict::of(&[worse(Noise::Unknown)]);
-        assert_eq!(verdict.overall, Overall::Worse);
+        assert_eq!(overall(&[worse(Noise::Blocks), sure]), Overall::Mixed);
+        assert_eq!(overall(&[worse(Noise::Unknown)]), Overall::Worse);
     }
 }
