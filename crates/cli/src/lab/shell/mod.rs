@@ -154,7 +154,7 @@ pub fn run(args: &Args) -> Result<Exit, ShellError> {
     let status = call(&shell, &args.command)?;
     let closed = shell.close()?;
     if !args.quiet {
-        note!("{}", summary::text(&links, &closed.emulated).trim_end());
+        note!("{}", summary::text(&closed.emulated).trim_end());
     }
     if let Some(file) = &args.output {
         series::write(file, &closed)?;

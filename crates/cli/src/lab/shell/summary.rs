@@ -15,28 +15,22 @@ use unbloat_run::{Clock, RunInfo};
 use unbloat_table::Row;
 use unbloat_units::{Bytes, Delta, Rate, Time};
 
-pub fn text(links: &Node, emulated: &Emulated) -> String {
+pub fn text(emulated: &Emulated) -> String {
     let report = &emulated.report;
-    let mut text = format!("unbloat: path {links}, {}\n", report.wall);
-    for (way, path) in emulated.paths.entries() {
-        let _ = writeln!(text, "  {:<5} {}", way.name(), direction(path, report.wall));
-    }
-    if let Some([p50, p99, most]) = report.lateness_us.quantiles([0.5, 0.99, 1.0]) {
-        let _ = writeln!(
-            text,
-            "  late  p50 {p50:.1} us, p99 {p99:.1} us, max {most:.0} us; emulator busy {:.0} % of a CPU",
-            report.load() * 100.0
-        );
-    }
     let doubts = report.doubts();
-    let _ = match doubts.is_empty() {
-        true => writeln!(text, "  trustworthy"),
-        false => doubts
-            .iter()
-            .try_for_each(|doubt| writeln!(text, "  NOT TRUSTWORTHY: {doubt}")),
+    let trust = match doubts.is_empty() {
+        true => "trustworthy",
+        false => "NOT TRUSTWORTHY",
     };
+    let mut text = format!("unbloat: path emulated for {}, {trust}\n", report.wall);
+    for doubt in doubts {
+        let _ = writeln!(text, "  {doubt}");
+    }
     if !report.privileges.is_realtime {
         text += "  without real-time scheduling: the system did not permit it\n";
+    }
+    for (way, path) in emulated.paths.entries() {
+        let _ = writeln!(text, "  {:<5} {}", way.name(), direction(path, report.wall));
     }
     text
 }
