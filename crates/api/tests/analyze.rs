@@ -185,7 +185,7 @@ fn short_flows_that_no_report_shows_have_no_series_and_count_as_before() {
     let differ = kept.keys().filter(|name| kept[*name] != every[*name]);
     assert_eq!(
         differ.collect::<Vec<_>>(),
-        ["in_flight.parquet", "radio.parquet", "rtt.parquet"]
+        ["in_flight.parquet", "rtt.parquet"]
     );
 
     let mut flows = rows_of(&usual, "flows", &["flow_id", "payload_down_bytes"]);

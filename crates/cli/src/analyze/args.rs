@@ -59,7 +59,7 @@ pub struct Args {
     #[command(flatten)]
     pub print: FormatArgs,
 
-    /// Table that --format prints: flows, rtt, in_flight, bandwidth, events, users, radio,
+    /// Table that --format prints: flows, rtt, in_flight, bandwidth, events, users,
     /// promotions, concurrency, dns, http, protocols, summary or figures
     #[arg(
         long,
@@ -95,7 +95,7 @@ impl Args {
 
     pub fn options(&self) -> Options {
         let mut params = self.params.params();
-        params.all_series |= self.prints(&["rtt", "in_flight", "radio"]);
+        params.all_series |= self.prints(&["rtt", "in_flight"]);
         Options {
             params,
             parser: self.orientation.parser(),
@@ -194,8 +194,8 @@ pub struct ParamArgs {
     #[arg(long, value_name = "SPAN", default_value = "100 ms")]
     bin: Delta,
 
-    /// Rows in the tables of series: usual (rtt and in_flight of flows with 64 KiB of payload or 128 packets, and of those that the
-    /// report shows) or all (of every flow, and radio)
+    /// Rows in the tables rtt and in_flight: usual (of flows with 64 KiB of payload or 128 packets, and of those that the report shows)
+    /// or all (of every flow)
     #[arg(long, value_name = "ROWS", value_parser = ["usual", "all"], default_value = "usual")]
     tables: String,
 

@@ -157,7 +157,6 @@ fn keep(args: &Args) -> Result<Keep, OutputError> {
         "in_flight",
         "bandwidth",
         "events",
-        "radio",
         "dns",
         "http",
     ];

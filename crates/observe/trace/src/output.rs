@@ -113,7 +113,7 @@ impl Output {
 /// Where the rows of a table stand that are written beyond `reached`.
 fn bound(table: &str, reached: Option<Reached>) -> Option<Order> {
     reached.map(|reached| match table {
-        "users" | "radio" | "concurrency" => reached.in_users(),
+        "users" | "concurrency" => reached.in_users(),
         "dns" => reached.in_lookups(),
         _ => reached.in_flows(),
     })

@@ -94,7 +94,6 @@ impl Shard {
     /// Writes no rows but those of flows and users: for runs whose tables nobody keeps.
     pub fn set_summary_only(&mut self) {
         self.summary_only = true;
-        self.users.set_summary_only();
     }
 
     /// Finds out and writes what `is_read` is true of, by table and column; the rest stays unknown.

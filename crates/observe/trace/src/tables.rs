@@ -38,7 +38,6 @@ tables! {
     bandwidth: BandwidthRow,
     events: EventRow,
     users: UserRow,
-    radio: RadioRow,
     promotions: PromotionRow,
     concurrency: ConcurrencyRow,
     dns: DnsRow,
@@ -171,13 +170,6 @@ columns! {
         added_down_p95_ms: Option<f64> = "95th percentile of it",
         added_down_p99_ms: Option<f64> = "99th percentile of it",
         added_down_samples: u64 = "round trips that these percentiles rest on",
-    }
-
-    pub struct RadioRow<'a>: radio = "State of each user's radio over time (section 4.1); tails below one second belong to the active time around them. Only with `--tables all`: `users` has the sums" {
-        user_id: u64 = "the user",
-        time_ns: i64 = "when the state began, since the trace began",
-        state: &'a str = "promotion, active, tail or idle",
-        duration_ms: f64 = "how long it lasted",
     }
 
     pub struct PromotionRow: promotions = "Handshakes after `T` of radio silence whose promotion delay can be told, written once the client's tick is known (section 4.2, Fig. 9)" {

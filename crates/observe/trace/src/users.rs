@@ -23,7 +23,6 @@ struct Moment<'a> {
     number: u64,
     origin: Time,
     params: &'a Params,
-    summary_only: bool,
 }
 
 impl Moment<'_> {
@@ -34,8 +33,7 @@ impl Moment<'_> {
         let silence = header.time.since(user.last);
         user.count(header, silence);
         if silence > self.params.radio_active {
-            let rows = (!self.summary_only).then_some(&mut tables.radio);
-            user.on_silence(silence, self.number, self.origin, self.params, rows);
+            user.on_silence(silence, self.params);
         }
     }
 
@@ -44,13 +42,7 @@ impl Moment<'_> {
         if now.since(user.last) <= self.params.user_idle {
             return;
         }
-        user.write(
-            self.number,
-            self.origin,
-            self.params,
-            tables,
-            self.summary_only,
-        );
+        user.write(self.number, self.origin, self.params, tables);
         let live_flows = user.live_flows;
         *user = User::new(self.number, user.address, now, self.origin, self.params);
         user.live_flows = live_flows;
@@ -69,7 +61,6 @@ pub(crate) struct Users {
     origin: Time,
     params: Arc<Params>,
     evicted: u64,
-    summary_only: bool,
     /// Silences up to this one need nothing but counting.
     unnoticed: Delta,
 }
@@ -83,15 +74,9 @@ impl Users {
             expiry: Expiry::new(origin),
             origin,
             unnoticed: params.radio_active.min(params.user_idle),
-            summary_only: !params.all_series,
             params,
             evicted: 0,
         }
-    }
-
-    /// Writes no rows but those of users.
-    pub(crate) fn set_summary_only(&mut self) {
-        self.summary_only = true;
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -162,7 +147,6 @@ impl Users {
             number,
             origin: self.origin,
             params: &self.params,
-            summary_only: self.summary_only,
         };
         let user = &mut self
             .slab
@@ -199,7 +183,6 @@ impl Users {
                 number,
                 origin: self.origin,
                 params: &self.params,
-                summary_only: self.summary_only,
             };
             moment.after_silence(user, header, tables);
         } else {
@@ -272,7 +255,7 @@ impl Users {
     /// Writes the rows of a user and forgets it.
     pub(crate) fn end(&mut self, slot: u32, number: u64, tables: &mut SideTables) {
         if let Some(mut user) = self.remove(slot) {
-            user.write(number, self.origin, &self.params, tables, self.summary_only);
+            user.write(number, self.origin, &self.params, tables);
         }
     }
 }

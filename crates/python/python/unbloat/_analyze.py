@@ -53,7 +53,7 @@ def analyze(
     :param flow_idle: Idle time after which a flow has ended.
     :param user_idle: Idle time after which an address counts as a new user.
     :param bin: Bin width of the tables ``rtt`` and ``in_flight``; ``"0 ms"`` keeps every sample.
-    :param tables: ``"all"`` keeps rows of ``rtt`` and ``in_flight`` also for short flows that the report does not show, and rows of ``radio``.
+    :param tables: ``"all"`` keeps rows of ``rtt`` and ``in_flight`` also for short flows that the report does not show.
     :param max_flows: Maximum number of concurrent flows.
     :raises CaptureError: A capture is missing or cannot be read.
     :raises OptionError: A value is not valid.

@@ -29,7 +29,7 @@ impl Shard {
             self.show(entry.flow.clone(), user, number, &mut output);
         }
         for user in users.values_mut() {
-            user.write(number, self.origin, &self.params, &mut output.side, true);
+            user.write(number, self.origin, &self.params, &mut output.side);
         }
         output
     }

@@ -14,10 +14,9 @@ use crate::tables::{ConcurrencyRow, SideTables, UserRow, order};
 use concurrency::Concurrency;
 use periodic::Periodic;
 pub(crate) use periodic::Rhythm;
-use radio::{Radio, RadioRows};
+use radio::Radio;
 use throughput::Throughput;
 use unbloat_stats::LogHistogram;
-use unbloat_table::Rows;
 use unbloat_units::{Both, Delta, Direction, Time};
 use unbloat_wire::{Address, PacketHeader};
 
@@ -158,23 +157,8 @@ impl User {
 
     /// Takes the silence before the packet that is being looked at, one longer than
     /// `radio_active`, into the radio's account.
-    pub(crate) fn on_silence(
-        &mut self,
-        silence: Delta,
-        number: u64,
-        origin: Time,
-        params: &Params,
-        rows: Option<&mut Rows>,
-    ) {
-        let user_id = self.user_id;
-        let mut rows = RadioRows {
-            rows,
-            number,
-            user_id,
-            origin,
-        };
-        self.radio
-            .on_silence(self.last - silence, self.last, params, &mut rows);
+    pub(crate) fn on_silence(&mut self, silence: Delta, params: &Params) {
+        self.radio.on_silence(silence, params);
     }
 
     /// Writes what is known of the user at the end of its session.
@@ -184,18 +168,9 @@ impl User {
         origin: Time,
         params: &Params,
         tables: &mut SideTables,
-        summary_only: bool,
     ) {
-        let mut radio_rows = RadioRows {
-            rows: (!summary_only).then_some(&mut tables.radio),
-            number,
-            user_id: self.user_id,
-            origin,
-        };
-        let span = (self.start, self.last);
-        let radio = self
-            .radio
-            .finish(span, self.payload, params, &mut radio_rows);
+        let span = self.last.since(self.start);
+        let radio = self.radio.finish(span, self.payload, params);
         let floor = self.rtts.min();
         let added_ms = |q| Some((self.rtts.quantile(q)? - floor?) / 1e3);
         let row = UserRow {
