@@ -59,7 +59,7 @@ def truth(taps: list[Path], tmp_path_factory: pytest.TempPathFactory) -> dict[st
     out = tmp_path_factory.mktemp("one") / "run"
     unbloat.analyze(*taps, out=out)
     found = hashes(out)
-    assert len(found) == 15
+    assert len(found) == 14
     return found
 
 
