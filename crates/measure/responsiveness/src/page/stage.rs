@@ -180,10 +180,11 @@ fn numbers(
         down: of(Direction::Down, &run.down),
         up: of(Direction::Up, &run.up),
         is_steady: alone.and_then(|readings| {
-            let full = spread(readings, (from, to), 500.0, |part| {
-                least(counting, part)
-                    .zip(base)
-                    .is_some_and(|(rtt, base)| rtt - base >= STANDS.as_ms())
+            const HALF_MS: f64 = 500.0;
+            let halves = fastest_of(HALF_MS, from, counting);
+            let full = spread(readings, (from, to), HALF_MS, |part| {
+                let wait = halves.get(&part).zip(base).map(|(rtt, base)| rtt - base);
+                wait.is_some_and(|ms| ms >= STANDS.as_ms())
             });
             load::is_steady(full, spread(readings, (from, to), 1e3, |_| true))
         }),
@@ -207,13 +208,18 @@ fn kernel(round_trips: &[(f64, f64)], (from, to): (f64, f64), base: Option<f64>)
 /// or the browser, which has the load to handle as well.
 fn fastest_of_rounds(run: &PageRun, from: f64, counting: &[Sample]) -> Vec<f64> {
     let round_ms = f64::from(run.watched.lanes.max(1)) * run.watched.interval_ms.max(1.0);
-    let mut rounds: BTreeMap<u64, f64> = BTreeMap::new();
+    fastest_of(round_ms, from, counting).into_values().collect()
+}
+
+/// The least round trip of the messages sent in each part of this length, in ms, by number of the part.
+fn fastest_of(each: f64, from: f64, counting: &[Sample]) -> BTreeMap<u64, f64> {
+    let mut parts: BTreeMap<u64, f64> = BTreeMap::new();
     for &(_, sent, rtt) in counting {
-        let round = ((sent - from) / round_ms) as u64;
-        let fastest = rounds.entry(round).or_insert(rtt);
+        let part = ((sent - from) / each) as u64;
+        let fastest = parts.entry(part).or_insert(rtt);
         *fastest = fastest.min(rtt);
     }
-    rounds.into_values().collect()
+    parts
 }
 
 /// The part of a stage that counts.
@@ -298,27 +304,15 @@ fn spread(
     readings: &[(f64, f64)],
     (from, to): (f64, f64),
     each: f64,
-    is_wanted: impl Fn((f64, f64)) -> bool,
+    is_wanted: impl Fn(u64) -> bool,
 ) -> Option<f64> {
     let lasts = (to - from).clamp(0.0, LONGEST_STAGE_S * 1e3);
-    let parts = (0..(lasts / each) as usize).map(|part| {
+    let parts = (0..(lasts / each) as u64).filter(|part| is_wanted(*part));
+    let rates = parts.filter_map(|part| {
         let begin = from + part as f64 * each;
-        (begin, begin + each)
+        rate(readings, begin, begin + each)
     });
-    let rates = parts.filter(|part| is_wanted(*part));
-    load::spread(
-        rates
-            .filter_map(|(begin, end)| rate(readings, begin, end))
-            .collect(),
-    )
-}
-
-/// Round trip of a message that was sent between two times.
-fn least(counting: &[Sample], (from, to): (f64, f64)) -> Option<f64> {
-    let within = counting
-        .iter()
-        .filter(|sample| (from..to).contains(&sample.1));
-    within.map(|sample| sample.2).min_by(f64::total_cmp)
+    load::spread(rates.collect())
 }
 
 fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
