@@ -58,7 +58,7 @@ pub struct Params {
     pub bloat_threshold: Delta,
     /// Rows of `standing` also of flows from which nothing can follow: for a monitor, which counts flows that were measured.
     pub standing_of_all_flows: bool,
-    /// Rows of `radio`, and of `rtt` and `in_flight` also for short flows that no report shows.
+    /// Rows of `rtt` and `in_flight` also for short flows that no report shows.
     pub all_series: bool,
     /// Payload after which a flow gets the analyses that only large flows need.
     #[serde(with = "crate::plain")]

@@ -52,7 +52,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// Of these columns of `flows` they are told.
+    /// The columns of `flows` that [`Candidates::offer`] reads.
     pub const COLUMNS: &[&str] = &[
         "flow_id",
         "rtt_down_samples",
@@ -71,7 +71,7 @@ impl Candidates {
         }
     }
 
-    /// Adds flows; says of each whether it is a candidate, as far as those before it tell.
+    /// Adds flows. Returns for each whether it is a candidate so far.
     pub fn offer<'a>(&mut self, column: impl Fn(&str) -> ColumnView<'a>, rows: usize) -> Vec<bool> {
         let min_samples = SummaryParams::default().min_rtt_samples;
         let [id, down_n, up_n, down_ms, up_ms, down, up] =
