@@ -142,6 +142,7 @@ impl Estimators {
             let sample = RttSample {
                 rtt,
                 from_oldest: None,
+                at_once: 1,
                 in_flight,
             };
             self.bin.add("sack", sample, seg.now, side, flow, cx);

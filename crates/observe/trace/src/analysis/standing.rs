@@ -317,6 +317,46 @@ mod tests {
         (0..stood.len()).map(row).collect()
     }
 
+    /// The median of the delay that stood, where the sender sends `stretch` segments at once, as many as each acknowledgment covers, and
+    /// acknowledgments lag its bursts by `phase` segments. A segment takes 1.2 ms on the link; from the first second on, a burst finds a
+    /// queue of 100 ms.
+    fn behind_stretched_acks(stretch: u32, phase: u32) -> f64 {
+        const ON_LINK_MS: f64 = 1.2;
+        let mut packets = vec![
+            (0.0, "> syn 0+0 mss 1448".to_owned()),
+            (1.0, "< syn 0+0 ack 1 mss 1448".to_owned()),
+            (2.0 * WAY_MS + 1.0, "> 1+0 ack 1".to_owned()),
+        ];
+        for n in 0..5_000 {
+            let sent = 50.0 + f64::from(n / stretch * stretch) * ON_LINK_MS;
+            let queue_ms = if sent < 1_000.0 { 0.0 } else { 100.0 };
+            let (first, end) = (1 + n * 1448, 1 + (n + 1) * 1448);
+            packets.push((sent, format!("< {first}+1448 ack 1")));
+            if (n + phase) % stretch == stretch - 1 {
+                let behind = f64::from(n % stretch + 1) * ON_LINK_MS;
+                let answered = sent + queue_ms + behind + 2.0 * WAY_MS;
+                packets.push((answered, format!("> 1+0 ack {end}")));
+            }
+        }
+        packets.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut script = Script::default();
+        for (ms, words) in &packets {
+            script.packet(*ms, words);
+        }
+        let told = script.run().values("standing", "standing_p50_ms");
+        told.into_iter().flatten().next().unwrap()
+    }
+
+    #[test]
+    fn a_burst_is_no_queue_wherever_its_acknowledgments_cut_it() {
+        for stretch in [6, 16, 44, 64] {
+            for phase in [0, 1, stretch / 3, stretch - 2] {
+                let ms = behind_stretched_acks(stretch, phase);
+                assert!((92.0..=108.0).contains(&ms), "{stretch} {phase}: {ms}");
+            }
+        }
+    }
+
     #[test]
     fn a_queue_is_measured_while_a_loss_is_repaired() {
         let results = Download {

@@ -353,7 +353,7 @@ impl Recorder {
         const LEAST_SEGMENT: u32 = 1_000;
         /// With fewer the receiver has not stretched its acknowledgments.
         const STRETCHED: u32 = 4 * 1_460;
-        seg.rtt?;
+        let at_once = seg.rtt?.at_once;
         let is_full = seg.acked >= LEAST_SEGMENT * seg.acked_packets;
         if seg.header.payload_len > 0 || seg.acked_packets < 2 || !is_full {
             return None;
@@ -361,8 +361,10 @@ impl Recorder {
         if seg.acked <= STRETCHED {
             return Some(Delta::ZERO);
         }
-        let most = i64::from(self.most_acked[seg.side.reverse()].max(1));
-        Some(WINDOW * i64::from(seg.acked) / most)
+        // Of the window with most acknowledgments, about half of one is of the time before or after it.
+        let most = self.most_acked[seg.side.reverse()].saturating_sub(seg.acked / 2);
+        let most = i64::from(most.max(1));
+        Some(WINDOW * i64::from(at_once) / most)
     }
 
     /// The trip of a burst's first packet, which is no shorter than any that was seen.

@@ -540,6 +540,9 @@ impl Half {
                 seg.rtt = Some(RttSample {
                     rtt,
                     from_oldest: Some(since(popped.oldest_us)),
+                    at_once: popped
+                        .before_burst
+                        .map_or(seg.acked, |end| ack.since(end) as u32),
                     in_flight: newest.in_flight,
                 });
                 let us = seg.now_us.wrapping_sub(newest.sent_us).max(1);

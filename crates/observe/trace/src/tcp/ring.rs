@@ -39,9 +39,14 @@ pub(super) struct Acked {
     pub(super) oldest_us: u32,
     /// The newest packet that is acknowledged completely.
     pub(super) newest: Option<Outstanding>,
+    /// One past the last of them that was not sent at once with the newest.
+    pub(super) before_burst: Option<Seq>,
     /// None of them was seen twice or late.
     pub(super) clean: bool,
 }
+
+/// Packets farther apart were not sent at once: a full one lasts so long at 12 Mbit/s.
+const APART_US: u32 = 1_000;
 
 impl Ring {
     /// Asks for the memory that an ACK touches, if it lies elsewhere.
@@ -89,6 +94,11 @@ impl Ring {
             }
             acked.packets += 1;
             acked.clean &= oldest.is_clean;
+            let is_apart =
+                |newest: &Outstanding| oldest.sent_us.wrapping_sub(newest.sent_us) > APART_US;
+            if let Some(before) = acked.newest.filter(is_apart) {
+                acked.before_burst = Some(before.end);
+            }
             acked.newest = Some(oldest);
             self.oldest = self.later.as_mut().and_then(|later| later.pop_front());
         }

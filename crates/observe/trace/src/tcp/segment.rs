@@ -84,6 +84,8 @@ pub struct RttSample {
     pub rtt: Delta,
     /// From the oldest one that it newly covers; `None` for samples of one segment out of several.
     pub from_oldest: Option<Delta>,
+    /// Bytes that the ACK newly covers and that were sent at once with the newest segment, itself included.
+    pub at_once: u32,
     /// Unacknowledged bytes when the data packet passed, itself included.
     pub in_flight: u32,
 }
