@@ -6,7 +6,7 @@ use crate::print::note;
 use std::io::{self, BufRead, IsTerminal, Write, stderr, stdin};
 use std::path::{Path, PathBuf};
 use unbloat_loadtest::{
-    Fingerprint, Introduction, IpVersion, Origin, Public, Target, Trust, introduce,
+    Fingerprint, Introduction, IpVersion, Origin, Public, Target, Terms, Trust, introduce,
 };
 use unbloat_os::files;
 
@@ -19,6 +19,8 @@ pub enum StrangerError {
     Changed { server: String, file: PathBuf },
     #[error("the certificate of {server} was not accepted")]
     Refused { server: String },
+    #[error("{}; to agree, run `unbloat test {name}` in a terminal and answer y, once", terms.text)]
+    Terms { name: &'static str, terms: Terms },
     #[error("cannot read {}: {source}", file.display())]
     File { file: PathBuf, source: io::Error },
 }
@@ -111,18 +113,13 @@ fn accepted(origin: &Origin, ip: Option<IpVersion>, given: Trust) -> Result<Trus
     match known {
         Some(known) if known == shown => {}
         Some(_) => return Err(StrangerError::Changed { server, file }),
-        None if !(stdin().is_terminal() && stderr().is_terminal()) => return Ok(given),
+        None if !is_terminal() => return Ok(given),
         None => {
             let before = known_servers::server_with(&file, &shown).map_err(failed)?;
             if !agrees(&server, &shown, before.as_deref()) {
                 return Err(StrangerError::Refused { server });
             }
-            if let Err(error) = known_servers::remember(&file, &server, &shown) {
-                note!(
-                    "unbloat: cannot write {}: {error}; the next test asks again",
-                    file.display()
-                );
-            }
+            remember(&file, &server, &shown);
         }
     }
     Ok(Trust {
@@ -138,7 +135,49 @@ fn agrees(server: &str, shown: &Fingerprint, before: Option<&str>) -> bool {
     if let Some(before) = before {
         note!("You have accepted this certificate before, for {before}.");
     }
-    let _ = write!(stderr(), "Accept it from now on? [y/N] ");
+    says_yes("Accept it from now on?")
+}
+
+/// That the user agrees to what a service does with what it learns, now or before to the same words.
+pub fn agreed(known: &Public) -> Result<(), StrangerError> {
+    let Some(terms) = known.terms() else {
+        return Ok(());
+    };
+    let (name, file) = (known.name, known_servers::file());
+    let before = known_servers::look_up(&file, name);
+    let before = before.map_err(|source| StrangerError::File {
+        file: file.clone(),
+        source,
+    })?;
+    if before == Some(terms.digest) {
+        return Ok(());
+    }
+    if !is_terminal() {
+        return Err(StrangerError::Terms { name, terms });
+    }
+    note!("{}.", terms.text);
+    if !says_yes("Do you agree to that, also for later tests?") {
+        return Err(StrangerError::Terms { name, terms });
+    }
+    remember(&file, name, &terms.digest);
+    Ok(())
+}
+
+fn remember(file: &Path, server: &str, digest: &Fingerprint) {
+    if let Err(error) = known_servers::remember(file, server, digest) {
+        note!(
+            "unbloat: cannot write {}: {error}; the next test asks again",
+            file.display()
+        );
+    }
+}
+
+fn is_terminal() -> bool {
+    stdin().is_terminal() && stderr().is_terminal()
+}
+
+fn says_yes(question: &str) -> bool {
+    let _ = write!(stderr(), "{question} [y/N] ");
     let mut line = String::new();
     let read = stdin().lock().read_line(&mut line);
     read.is_ok() && matches!(line.trim(), "y" | "Y" | "yes")

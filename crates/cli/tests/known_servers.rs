@@ -73,30 +73,34 @@ impl World {
         String::from_utf8(output.stderr).unwrap()
     }
 
-    /// Gives this answer in a terminal; returns the terminal and the command.
     fn asked(&self, answer: &str) -> (File, Child) {
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let master = openpt(flags).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap();
-        let ours = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let terminal = rustix::fs::open(name, ours, Mode::empty()).unwrap();
-        let mut command = self.test();
-        command.stdin(terminal.try_clone().unwrap());
-        command.stdout(Stdio::null()).stderr(terminal);
-        let child = command.spawn().unwrap();
-        let mut master = File::from(master);
-        let mut shown = Vec::new();
-        while !String::from_utf8_lossy(&shown).contains("[y/N]") {
-            let mut some = [0; 256];
-            let len = master.read(&mut some).unwrap();
-            shown.extend(&some[..len]);
-        }
-        let shown = String::from_utf8_lossy(&shown).into_owned();
+        let (terminal, child, shown) = in_terminal(self.test(), answer);
         assert!(shown.contains(&self.fingerprint), "{shown}");
-        master.write_all(answer.as_bytes()).unwrap();
-        (master, child)
+        (terminal, child)
     }
+}
+
+/// Gives a command this answer in a terminal; returns the terminal, the command and what it showed before it asked.
+fn in_terminal(mut command: Command, answer: &str) -> (File, Child, String) {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let master = openpt(flags).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let ours = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let terminal = rustix::fs::open(name, ours, Mode::empty()).unwrap();
+    command.stdin(terminal.try_clone().unwrap());
+    command.stdout(Stdio::null()).stderr(terminal);
+    let child = command.spawn().unwrap();
+    let mut master = File::from(master);
+    let mut shown = Vec::new();
+    while !String::from_utf8_lossy(&shown).contains("[y/N]") {
+        let mut some = [0; 256];
+        let len = master.read(&mut some).unwrap();
+        shown.extend(&some[..len]);
+    }
+    let shown = String::from_utf8_lossy(&shown).into_owned();
+    master.write_all(answer.as_bytes()).unwrap();
+    (master, child, shown)
 }
 
 impl Drop for World {
@@ -159,4 +163,26 @@ fn another_certificate_than_the_accepted_one_is_refused() {
     );
     assert!(told.contains("known-servers"), "{told}");
     assert_eq!(fs::read_to_string(world.known()).unwrap(), line);
+}
+
+/// Nothing is asked of the service before the user agrees, so this needs no network.
+#[test]
+fn a_service_that_publishes_tests_gets_none_before_the_user_agrees() {
+    let home = tempfile::tempdir().unwrap();
+    let test = || {
+        let mut command = at_home(&home);
+        command.args(["test", "mlab", "--no-run", "--quiet"]);
+        command
+    };
+    let output = test().stdin(Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        told.contains("publishes every test") && told.contains("`unbloat test mlab`"),
+        "{told}"
+    );
+    let (_terminal, mut refused, shown) = in_terminal(test(), "n\n");
+    assert!(shown.contains("publishes every test"), "{shown}");
+    assert_eq!(refused.wait().unwrap().code(), Some(1));
+    assert!(!home.path().join(".local").exists());
 }

@@ -43,7 +43,7 @@ Examples:
 Packets are sent only to the named servers; docs/test.md describes the one exception.
 Exit code 5: measured, but not valid; the output gives the reasons.")]
 pub struct Args {
-    /// Server: HOST[:PORT] of `unbloat serve`, cloudflare, apple, https://HOST/PATH (responsiveness, or a large file), ndt7://HOST or irtt://HOST
+    /// Server: HOST[:PORT] of `unbloat serve`, cloudflare, mlab, apple, https://HOST/PATH (responsiveness, or a large file), ndt7://HOST or irtt://HOST
     /// [default: the server on the local network that runs `unbloat serve --announce`]
     #[allow(rustdoc::broken_intra_doc_links, reason = "brackets of the help text")]
     #[arg(value_name = "HOST|URL", help_heading = None)]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use unbloat_loadtest::{Load, Progress};
+use unbloat_loadtest::{Load, Progress, Target};
 use unbloat_locate::{Phase, Verdict};
 use unbloat_locate_host::{Follower, LocateError, Options, Signal, Stage};
 use unbloat_units::Delta;
@@ -37,6 +37,10 @@ pub fn fitted(options: &unbloat_loadtest::Options) -> unbloat_loadtest::Options 
 }
 
 fn address(options: &unbloat_loadtest::Options) -> Option<IpAddr> {
+    if let Target::Mlab(_) = options.target {
+        // Its server is known only when the test begins.
+        return None;
+    }
     // The test says why a server cannot be reached.
     let found = unbloat_loadtest::reachable(options.target.origin()?, options.ip).ok()?;
     Some(found.ip())

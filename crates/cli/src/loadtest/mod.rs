@@ -15,6 +15,7 @@ use crate::locate::DriverWatch;
 use crate::output::{OutputError, write_run};
 use crate::print::{self, PrintError, note};
 use crate::stop::stop_on_ctrl_c;
+use crate::trust::{StrangerError, agreed};
 pub use args::Args;
 use following::Following;
 use progress::Line;
@@ -23,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 pub use stored::{StoredError, read};
-use unbloat_loadtest::{Findings, Measured, Options, OwnAddresses, Target, TestError};
+use unbloat_loadtest::{Findings, Measured, Options, OwnAddresses, Public, Target, TestError};
 use unbloat_os::files;
 use unbloat_responsiveness::Verdict;
 use unbloat_responsiveness::document::Test;
@@ -41,6 +42,8 @@ pub enum RunTestError {
     Args(#[from] args::ArgsError),
     #[error(transparent)]
     Test(#[from] TestError),
+    #[error(transparent)]
+    Stranger(#[from] StrangerError),
     #[cfg(feature = "runs")]
     #[error(transparent)]
     Output(#[from] OutputError),
@@ -118,7 +121,7 @@ fn measure(
     };
     let eyes = fitted.address.filter(|_| locating == Locating::Yes);
     let eyes = eyes.map(|address| (address, DriverWatch::open(address)));
-    announce(&options.target);
+    announce(&options.target)?;
     let line = Line::new(args.quiet);
     let (measured, located) = speak(kept(options), || {
         let following = eyes.map(|(address, driver)| Following::begin(address, driver));
@@ -136,6 +139,10 @@ fn measure(
             .push(format!("place of the queue: {error}"));
         None
     });
+    if locating == Locating::Yes && fitted.address.is_none() {
+        let unknown = "place of the queue: the server names itself only when the test begins";
+        measured.limitations.push(unknown.to_owned());
+    }
     let mut findings = unbloat_loadtest::findings(&measured, rule);
     if let Some((shaped, words)) = own_shaper(&measured) {
         findings.behind(shaped, &words);
@@ -158,11 +165,12 @@ pub fn kept(options: &Options) -> CapabilitySet {
 }
 
 /// Says, before anything is sent to a server of others, how much that will be at most and what its operator learns; once, however many tests there are.
-pub fn announce(target: &Target) {
+pub fn announce(target: &Target) -> Result<(), StrangerError> {
     static SAID: Once = Once::new();
     if let Some(words) = unbloat_loadtest::notice(target) {
         SAID.call_once(|| note!("unbloat: {words}"));
     }
+    Public::of(target).map_or(Ok(()), agreed)
 }
 
 /// The shaper of another command of unbloat on the way to the server: its rates, if it says them, and that command. None if nobody may be asked.

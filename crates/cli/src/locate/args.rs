@@ -129,7 +129,10 @@ impl Args {
     pub fn wish(&self) -> Result<Wish, CommandError> {
         let target: Target = self.target.parse()?;
         let origin = target.origin().ok_or(CommandError::NoLoad)?;
-        crate::loadtest::announce(&target);
+        if let Target::Mlab(_) = target {
+            return Err(CommandError::UnknownServer);
+        }
+        crate::loadtest::announce(&target)?;
         let ip = self.ip.version();
         let ask = CapabilitySet::empty();
         let server = speak(ask, || unbloat_loadtest::reachable(origin, ip))?;

@@ -56,6 +56,10 @@ pub enum CommandError {
         source: std::io::Error,
     },
     #[error(
+        "mlab names its server only when a test begins, too late to probe the way to it; give another server"
+    )]
+    UnknownServer,
+    #[error(
         "an irtt server cannot carry load; give a host that runs `unbloat serve`, a server of the responsiveness draft, or ndt7://HOST"
     )]
     NoLoad,

@@ -67,7 +67,7 @@ pub use measured::*;
 pub use options::{Flows, Http, IpVersion, Options, Probing, Trust};
 pub use place::OwnAddresses;
 pub use plan::{Direction, Load, Plan, Stack, Stage};
-pub use public::{PUBLIC, Public, notice};
+pub use public::{PUBLIC, Public, Terms, notice};
 pub use sweep::{Echoed, sweep};
 pub use target::{Origin, PORT, Target, TargetError};
 pub use text::{detailed_text, text};

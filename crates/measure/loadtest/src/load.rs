@@ -95,6 +95,7 @@ impl Carrier {
                 service: &self.service,
                 settings: &self.settings,
                 data: &self.data,
+                allowance: &self.allowance[flow.direction],
             };
             return ndt7::carry(path, notes, flow).await;
         }

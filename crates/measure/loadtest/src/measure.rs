@@ -91,7 +91,7 @@ fn fitted(options: &Options) -> Options {
         // It is for the user's own servers.
         fitted.token = None;
     }
-    if let Target::Ndt7(_) = options.target {
+    if let Target::Ndt7(_) | Target::Mlab(_) = options.target {
         fitted.flows = Flows::Fixed(1);
         fitted.plan = options.plan.clone().as_is().one_way(ndt7::LASTS);
     } else if options.http == Http::Three {

@@ -7,7 +7,7 @@
 //!
 //! | spec | here | why |
 //! |---|---|---|
-//! | a locate service names the server | the user does | nobody else is asked |
+//! | a locate service names the server | the user does, or types `mlab` | nobody else is asked |
 //! | messages upwards grow with what was sent | 8 KiB | the path sees no difference, and time is told more finely |
 //! | the test lasts as long as the server says, 10 s | ended by us a little before | an end that we choose is no failure |
 
@@ -17,6 +17,7 @@ use crate::layer::{Hook, Layer};
 use crate::measured::{Count, Counter, KernelSample, KernelState, Side};
 use crate::service::Service;
 use crate::socket::{PATIENCE, Settings};
+use crate::upload::Allowance;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use serde::Deserialize;
 use std::io;
@@ -207,8 +208,9 @@ fn request(dialer: &Dialer, service: &Service, direction: Direction) -> Result<R
         Direction::Up => &service.upload,
     };
     let version = env!("CARGO_PKG_VERSION");
+    let separator = if path.contains('?') { '&' } else { '?' };
     let url = format!(
-        "{scheme}://{}{path}?client_name=unbloat&client_version={version}",
+        "{scheme}://{}{path}{separator}client_name=unbloat&client_version={version}",
         dialer.origin.authority()
     );
     let mut request = url.into_client_request()?;
@@ -235,6 +237,7 @@ pub struct Path<'a> {
     pub settings: &'a Settings,
     /// What is uploaded.
     pub data: &'a bytes::Bytes,
+    pub allowance: &'a Allowance,
 }
 
 /// Carries one flow until the server ends it.
@@ -246,6 +249,7 @@ pub async fn carry(path: Path<'_>, notes: &Mutex<Notes>, flow: &Arc<Flow>) -> io
     let hook = Counted {
         flow: flow.clone(),
         clock,
+        allowance: path.allowance,
     };
     let counted = Layer { stream, hook };
     let socket = upgrade(counted, path.dialer, path.service, flow.direction).await?;
@@ -257,7 +261,7 @@ pub async fn carry(path: Path<'_>, notes: &Mutex<Notes>, flow: &Arc<Flow>) -> io
             let data = path.data.slice(..PIECE);
             tokio::select! {
                 ended = heard => ended,
-                ended = pump(sink, data, flow) => ended,
+                ended = pump(sink, data, (flow, path.allowance)) => ended,
             }
         }
     }
@@ -296,26 +300,30 @@ pub(crate) async fn hear(
 async fn pump(
     mut sink: impl Sink<Message, Error = Error> + Unpin,
     data: bytes::Bytes,
-    flow: &Flow,
+    (flow, allowance): (&Flow, &Allowance),
 ) -> io::Result<()> {
-    loop {
+    while allowance.take(data.len() as u64) {
         let message = Message::Binary(data.clone());
         sink.send(message).await.map_err(failed)?;
         flow.pace
             .bytes
             .fetch_add(data.len() as u64, Ordering::Relaxed);
     }
+    // The stage ends because of it.
+    std::future::pending().await
 }
 
 /// Counts what a download reads as it comes: a message may be longer than a second's worth. Frames' heads, a thousandth, are within.
-struct Counted {
+struct Counted<'a> {
     flow: Arc<Flow>,
     clock: Clock,
+    allowance: &'a Allowance,
 }
 
-impl<S> Hook<S> for Counted {
+impl<S> Hook<S> for Counted<'_> {
     fn read(&mut self, bytes: usize) {
         if self.flow.direction == Direction::Down && bytes > 0 {
+            self.allowance.take(bytes as u64);
             self.flow.read(bytes, self.clock.now());
         }
     }

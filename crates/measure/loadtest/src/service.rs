@@ -5,7 +5,7 @@ use crate::flow::Flow;
 use crate::http::{self, Sender};
 use crate::options::Options;
 use crate::plan::{Load, Stack};
-use crate::public::{BOUND, Public};
+use crate::public::{self, BOUND, Nearest, Public};
 use crate::target::{Origin, Target};
 use crate::upload::Body;
 use hyper::body::Body as _;
@@ -196,7 +196,7 @@ impl Service {
 }
 
 /// What came in place of a description.
-fn unread(text: &[u8], error: &serde_json::Error) -> String {
+pub(crate) fn unread(text: &[u8], error: &serde_json::Error) -> String {
     match text.trim_ascii_start() {
         [b'<', ..] => Service::LOGIN.to_owned(),
         [0x1f, 0x8b, ..] => "it is compressed (gzip), which was not asked for".to_owned(),
@@ -251,15 +251,8 @@ pub async fn describe(
     patience: Duration,
 ) -> Result<Service, TestError> {
     let url = origin.url(&origin.path);
-    let asking = get(sender, origin, (Method::GET, &origin.path), options);
-    let answer = in_time(patience, (Method::GET, &url), asking).await?;
-    let (status, said) = answer.map_err(|error| TestError::Http {
-        to: origin.authority(),
-        wanted: options.http.name(),
-        reason: root(&error),
-    })?;
+    let said = described(sender, origin, options, patience).await?;
     let service = match (said, &options.target) {
-        (said, _) if !status.is_success() => return Err(refused(url, status, said)),
         (Said::Text(text), Target::Cloudflare(_)) => Service::cloudflare(&text, origin, options),
         (Said::Text(text), _) => Service::parse(&text, origin, options),
         (Said::More(length), Target::Responsiveness(_)) if !origin.is_well_known() => {
@@ -268,6 +261,41 @@ pub async fn describe(
         (Said::More(length), _) => Err(format!("it is of {}", Bytes::new(length))),
     };
     service.map_err(|reason| TestError::Config { url, reason })
+}
+
+/// Asks M-Lab's Locate for servers, the nearest first.
+pub(crate) async fn nearest(
+    sender: &mut Sender,
+    origin: &Origin,
+    options: &Options,
+) -> Result<Vec<Nearest>, TestError> {
+    let found = match described(sender, origin, options, ANSWER_TIME).await? {
+        Said::Text(text) => public::nearest(&text, origin, options),
+        Said::More(length) => Err(format!("it is of {}", Bytes::new(length))),
+    };
+    let url = origin.url(&origin.path);
+    found.map_err(|reason| TestError::Config { url, reason })
+}
+
+/// The body of a successful answer to the request for the description.
+async fn described(
+    sender: &mut Sender,
+    origin: &Origin,
+    options: &Options,
+    patience: Duration,
+) -> Result<Said, TestError> {
+    let url = origin.url(&origin.path);
+    let asking = get(sender, origin, (Method::GET, &origin.path), options);
+    let answer = in_time(patience, (Method::GET, &url), asking).await?;
+    let (status, said) = answer.map_err(|error| TestError::Http {
+        to: origin.authority(),
+        wanted: options.http.name(),
+        reason: root(&error),
+    })?;
+    match status.is_success() {
+        true => Ok(said),
+        false => Err(refused(url, status, said)),
+    }
 }
 
 /// Asks for a session; none where the server knows of no such thing.

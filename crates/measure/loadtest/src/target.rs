@@ -23,15 +23,18 @@ pub enum Target {
     Ndt7(Origin),
     /// Answers as Cloudflare's speed test does.
     Cloudflare(Origin),
+    /// Names servers that speak ndt7, as M-Lab's Locate does.
+    Mlab(Origin),
 }
 
 impl Target {
     /// None of what has no HTTP.
     pub fn origin(&self) -> Option<&Origin> {
         match self {
-            Target::Responsiveness(origin) | Target::Ndt7(origin) | Target::Cloudflare(origin) => {
-                Some(origin)
-            }
+            Target::Responsiveness(origin)
+            | Target::Ndt7(origin)
+            | Target::Cloudflare(origin)
+            | Target::Mlab(origin) => Some(origin),
             Target::Irtt { .. } => None,
         }
     }
@@ -79,7 +82,7 @@ fn authority(host: &str, port: u16) -> String {
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Target::Responsiveness(origin) | Target::Cloudflare(origin) => {
+            Target::Responsiveness(origin) | Target::Cloudflare(origin) | Target::Mlab(origin) => {
                 f.write_str(&without_tokens(&origin.url(&origin.path)))
             }
             Target::Irtt { host, port } => write!(f, "irtt://{}", authority(host, *port)),
@@ -95,7 +98,7 @@ impl fmt::Display for Target {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
     #[error(
-        "{0:?} is not a server; give HOST, HOST:PORT, https://HOST/PATH, ndt7://HOST, irtt://HOST, cloudflare or apple"
+        "{0:?} is not a server; give HOST, HOST:PORT, https://HOST/PATH, ndt7://HOST, irtt://HOST, cloudflare, mlab or apple"
     )]
     NoHost(String),
     #[error("{0:?} contains a user name or password, which unbloat does not send; remove it")]

@@ -13,6 +13,7 @@ use unbloat_loadtest::{
 use unbloat_netns::tc::Framing;
 use unbloat_netns::{Bed, Host};
 use unbloat_responsiveness::Kind;
+use unbloat_server::Server;
 use unbloat_text::Layout;
 use unbloat_units::{Delta, Direction, Rate};
 
@@ -129,6 +130,66 @@ fn a_service_by_name_gets_no_session_no_token_and_one_direction_at_a_time() {
         let is_unfit = |one: &&String| one.contains("session") || one.contains("token");
         assert_eq!(asked.iter().find(is_unfit), None);
     }
+}
+
+/// A server of ndt7, as long as `used` takes.
+fn beside_ndt7<T>(used: impl FnOnce(u16) -> T) -> T {
+    let server = Server::bind(&unbloat_server::Options::loopback()).unwrap();
+    let (port, stop) = (server.addresses().tls.port(), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| server.run(&stop, || {}).unwrap());
+        let came = used(port);
+        stop.store(true, Ordering::Relaxed);
+        came
+    })
+}
+
+/// `mlab`, as it is typed, answered by the stand-in with servers at these ports.
+fn mlab(locate: &StandIn, ports: &[u16]) -> Options {
+    let mut target: Target = "mlab".parse().unwrap();
+    if let Target::Mlab(origin) = &mut target {
+        let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+        origin.port = locate.address.port();
+        origin.path = format!("{}?ports={}", origin.path, ports.join(","));
+    }
+    let mut options = options(locate, target);
+    // Three certificates.
+    options.trust.pin = None;
+    options.trust.is_blind = true;
+    options.token = Some("SECRET".to_owned());
+    options
+}
+
+fn mlab_is_the_nearest_server_that_takes_the_test() {
+    let locate = StandIn::tls(Quirk::None, &[b"h2"]);
+    let [busy, busier] = [0, 0].map(|after| StandIn::tls(Quirk::Busy { after }, &[b"http/1.1"]));
+    let [one, two] = [&busy, &busier].map(|server| server.address.port());
+    beside_ndt7(|port| {
+        let measured = run(&mlab(&locate, &[one, port, two])).unwrap();
+        assert_eq!(loads(&measured), [Load::Idle, Load::Down, Load::Up]);
+        assert_eq!(failures(&measured), "");
+        assert_eq!(measured.server.address.unwrap().port(), port);
+        for flow in &measured.flows {
+            let bytes = flow.bytes.as_u64();
+            assert!((1..=1_020_000_000).contains(&bytes), "{bytes}");
+        }
+    });
+    // The one that refused was asked once, with what opens it and no token of the user's.
+    let asked = busy.asked();
+    let opened = "GET /ndt/v7/upload?access_token=OPENS&client_name=unbloat&client_version=";
+    assert!(
+        asked.len() == 1 && asked[0].starts_with(opened),
+        "{asked:?}"
+    );
+    assert!(!asked[0].contains("with a token"), "{asked:?}");
+    assert_eq!((locate.asked().len(), busier.asked().len()), (1, 0));
+
+    let refused = run(&mlab(&locate, &[one, two])).unwrap_err().to_string();
+    assert!(
+        refused.contains("429") && !refused.contains("OPENS"),
+        "{refused}"
+    );
+    assert_eq!((busy.asked().len(), busier.asked().len()), (2, 1));
 }
 
 fn a_file_is_downloaded_and_nothing_is_uploaded() {
@@ -396,6 +457,7 @@ unbloat_testkit::main! {
     always() => [
         both_directions_are_loaded_one_at_a_time_in_pieces_as_the_service_wants_them,
         a_service_by_name_gets_no_session_no_token_and_one_direction_at_a_time,
+        mlab_is_the_nearest_server_that_takes_the_test,
         a_file_is_downloaded_and_nothing_is_uploaded,
         what_is_no_file_and_no_service_is_refused_with_a_reason,
         who_answers_429_is_asked_for_nothing_more,

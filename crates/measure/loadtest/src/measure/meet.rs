@@ -49,7 +49,11 @@ pub(super) async fn meet(options: &Options, clock: Clock) -> Result<Met, TestErr
                 "load: an irtt server echoes datagrams and carries nothing else".to_owned(),
             ],
         },
-        Target::Ndt7(origin) => of_ndt7(options, origin, settings, clock).await?,
+        Target::Ndt7(origin) => {
+            let service = Service::ndt7(origin.port, options);
+            of_ndt7(options, (origin, service), settings, clock).await?
+        }
+        Target::Mlab(origin) => of_mlab(options, origin, settings, clock).await?,
     };
     if let Some((host, port)) = &options.echo {
         met.echo = addresses(host, *port, options.ip).await?;
@@ -175,9 +179,41 @@ async fn believed(
     Ok(to)
 }
 
-async fn of_ndt7(
+/// The nearest of M-Lab's servers that takes the test. Each is asked once.
+async fn of_mlab(
     options: &Options,
     origin: &Origin,
+    settings: Settings,
+    clock: Clock,
+) -> Result<Met, TestError> {
+    let all = asked(options, origin).await?;
+    let dialer = Dialer::new(options, origin.clone(), all[0], clock)?;
+    let attempt = |to| {
+        let dialer = dialer.at(to);
+        async move { dialer.open_beside(Http::Two).await }
+    };
+    let opened = first(&all, attempt).await;
+    let (_, connection) = opened.map_err(|failed| refused(origin, options, failed))?;
+    let (mut sender, _) = connection.into_parts();
+    let named = service::nearest(&mut sender, origin, options).await?;
+    let mut refusal = None;
+    for nearest in named {
+        let server = (&nearest.origin, nearest.service);
+        match of_ndt7(options, server, settings.clone(), clock).await {
+            Ok(met) => return Ok(met),
+            Err(error) => {
+                info!(server = nearest.origin.host, %error, "server does not take the test");
+                // The nearest says best why there is no test.
+                refusal.get_or_insert(error);
+            }
+        }
+    }
+    Err(refusal.expect("it names a server"))
+}
+
+async fn of_ndt7(
+    options: &Options,
+    (origin, service): (&Origin, Service),
     settings: Settings,
     clock: Clock,
 ) -> Result<Met, TestError> {
@@ -193,7 +229,6 @@ async fn of_ndt7(
     };
     let all = asked(options, origin).await?;
     let mut dialer = Dialer::new(options, origin.clone(), all[0], clock)?;
-    let service = Service::ndt7(origin.port, options);
     // An upload that sends nothing shows whether the server speaks it.
     let attempt = |to| {
         let dialer = dialer.at(to);
@@ -205,7 +240,8 @@ async fn of_ndt7(
     let upgraded = ndt7::upgrade(stream, &dialer, &service, Direction::Up).await;
     upgraded.map_err(|refusal| match refusal {
         Refusal::Status(status) => TestError::Refused {
-            url: origin.url(&service.upload),
+            // What follows the path may hold a token.
+            url: origin.url(service.upload.split('?').next().unwrap_or_default()),
             status,
             text: String::new(),
         },

@@ -10,6 +10,7 @@ pub(super) const PUBLIC: Public = Public {
     name: "apple",
     host: "mensura.cdn-apple.com",
     policy: "https://www.apple.com/legal/privacy/",
+    publishes: false,
     target: |host| {
         Target::Responsiveness(Origin {
             host: host.to_owned(),

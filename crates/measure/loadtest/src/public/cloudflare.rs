@@ -14,6 +14,7 @@ pub(super) const PUBLIC: Public = Public {
     name: "cloudflare",
     host: "speed.cloudflare.com",
     policy: "https://www.cloudflare.com/privacypolicy/",
+    publishes: false,
     target: |host| {
         Target::Cloudflare(Origin {
             host: host.to_owned(),

@@ -6,10 +6,14 @@
 mod apple;
 mod cloudflare;
 mod file;
+mod mlab;
 
 use crate::options::Flows;
 use crate::target::Target;
+use sha2::{Digest, Sha256};
 use unbloat_units::Bytes;
+
+pub(crate) use mlab::{Nearest, nearest};
 
 /// Of one test, in each direction: what bodies of requests and answers hold.
 pub const BOUND: Bytes = Bytes::new(1_000_000_000);
@@ -29,11 +33,21 @@ pub struct Public {
     host: &'static str,
     /// Where the operator says what it does with what it learns.
     policy: &'static str,
+    /// It publishes what it learns.
+    publishes: bool,
     target: fn(&'static str) -> Target,
 }
 
+/// What a service does with what it learns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Terms {
+    pub text: String,
+    /// SHA-256 of the text: who agrees, agrees to no other.
+    pub digest: [u8; 32],
+}
+
 /// All of them.
-pub const PUBLIC: [Public; 2] = [cloudflare::PUBLIC, apple::PUBLIC];
+pub const PUBLIC: [Public; 3] = [cloudflare::PUBLIC, mlab::PUBLIC, apple::PUBLIC];
 
 impl Public {
     pub(crate) fn named(name: &str) -> Option<Target> {
@@ -46,16 +60,36 @@ impl Public {
         let host = &target.origin()?.host;
         PUBLIC.iter().find(|one| one.host == host)
     }
+
+    /// What the user has to agree to before the first test; none if nothing is published.
+    pub fn terms(&self) -> Option<Terms> {
+        let text = format!(
+            "{} publishes every test: the public address of this host, the time and all that its server measures ({})",
+            self.host, self.policy
+        );
+        let digest = Sha256::digest(&text).into();
+        self.publishes.then_some(Terms { text, digest })
+    }
 }
 
 /// What is to be said before anything is sent to a server of others; none of a server that was set up for tests.
 pub fn notice(target: &Target) -> Option<String> {
     let host = &target.origin()?.host;
     match (Public::of(target), target) {
-        (Some(known), _) => Some(format!(
-            "each test sends at most {BOUND} to {host} and receives as much; the service learns this host's public address, the time and the rates ({})",
-            known.policy
-        )),
+        (Some(known), _) => {
+            let server = match target {
+                Target::Mlab(_) => "the nearest of M-Lab's servers",
+                _ => host,
+            };
+            let learns = match known.publishes {
+                true => "learns and publishes",
+                false => "learns",
+            };
+            Some(format!(
+                "each test sends at most {BOUND} to {server} and receives as much; the service {learns} this host's public address, the time and the rates ({})",
+                known.policy
+            ))
+        }
         (None, Target::Responsiveness(origin)) if !origin.is_well_known() => Some(format!(
             "if this is a file, at most {BOUND} of it is downloaded from {host}, and nothing is uploaded"
         )),
@@ -72,6 +106,7 @@ mod tests {
         for (typed, name) in [
             ("cloudflare", "cloudflare"),
             ("apple", "apple"),
+            ("mlab", "mlab"),
             ("https://mensura.cdn-apple.com/api/v1/gm/config", "apple"),
         ] {
             let target: Target = typed.parse().unwrap();
@@ -81,6 +116,8 @@ mod tests {
                 told.contains("1.00 GB") && told.contains("learns"),
                 "{told}"
             );
+            let known = Public::of(&target).unwrap();
+            assert_eq!(known.terms().is_some(), told.contains("publishes"));
         }
         for typed in ["cloudflare.lan", "apple:4043", "irtt://apple", "ndt7://box"] {
             let target: Target = typed.parse().unwrap();

@@ -1,7 +1,8 @@
-//! A stand-in for Cloudflare's speed test, for Apple's service and for a server with a large file.
+//! A stand-in for Cloudflare's speed test, for Apple's service, for M-Lab's Locate and for a server with a large file.
 //!
 //! # References
 //! `@cloudflare/speedtest` 1.14 (npm) for `__down` and `__up`; draft-ietf-ippm-responsiveness-09, 5, with the keys of its older clients for Apple's service;
+//! M-Lab's Locate API 2.0.0 (m-lab/locate, `USAGE.md`);
 //! RFC 9110 for all else.
 
 use bytes::Bytes;
@@ -183,6 +184,11 @@ async fn answer(request: Request<Incoming>, quirk: Quirk, seen: Arc<Seen>) -> An
         }
         _ => {}
     }
+    if let Some(ports) = path.strip_prefix("/v2/nearest/ndt/ndt7?ports=") {
+        let machines: Vec<String> = ports.split(',').map(machine).collect();
+        let text = format!(r#"{{"results":[{}]}}"#, machines.join(","));
+        return Ok(Response::new(Zeros::text(text)));
+    }
     let asked = match (request.method(), &path[..]) {
         (_, "/api/v1/gm/config") => {
             let authority = request.uri().authority().unwrap();
@@ -224,6 +230,14 @@ async fn answer(request: Request<Incoming>, quirk: Quirk, seen: Arc<Seen>) -> An
         large: (!is_small).then(|| Large::of(seen)),
     };
     Ok(Response::new(body))
+}
+
+/// A server of ndt7 at a port, as Locate names one.
+fn machine(port: &str) -> String {
+    let urls = ["download", "upload"].map(|way| {
+        format!(r#""wss:///ndt/v7/{way}":"wss://ndt.measurement-lab.org:{port}/ndt/v7/{way}?access_token=OPENS""#)
+    });
+    format!(r#"{{"machine":"at-{port}","urls":{{{}}}}}"#, urls.join(","))
 }
 
 /// Counts as a large answer as long as it lives.
