@@ -40,7 +40,8 @@ class Result:
             end = begun + load["begin_s"] + load["lasted_s"]
             window = (end - load["judged_s"], end)
             for way in ways(load["load"]):
-                added = load[way]["added"]
+                # Without datagrams, the round trips while this direction alone is loaded.
+                added = load[way]["added"] or load["added_rtt"]
                 p50, p95 = (added[key]["ms"] if added else None for key in ("p50", "p95"))
                 rates = load[way]
                 yield Reading(load["load"], way, p50, p95, rates["goodput_bps"], window, "wall", rates["delivered_bps"])
@@ -95,3 +96,13 @@ class Unbloat(Tool):
 
     def run(self, bed):
         return list(self.own(bed).readings())
+
+
+class UnbloatNdt7(Unbloat):
+    name = "unbloat-ndt7"
+    about = "`unbloat test ndt7://HOST`, so without datagrams, as against M-Lab's servers: added delay by ICMP and TCP handshakes"
+
+    def run(self, bed):
+        self.serve(bed)
+        trust = self.trust_served(bed)
+        return list(self.test(bed, f"ndt7://{bed.address}:{SERVER_PORTS['unbloat']}", *trust).readings())

@@ -68,7 +68,7 @@ pub struct Load {
     pub judged_s: f64,
     pub down: LoadDirection,
     pub up: LoadDirection,
-    /// Added round-trip delay of datagrams.
+    /// Added round-trip delay, of datagrams or of the probes that agree.
     pub added_rtt: Option<Added>,
     /// Datagrams sent.
     pub datagrams: u64,
