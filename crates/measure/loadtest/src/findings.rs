@@ -579,7 +579,7 @@ fn directions(
         let passed = Passed {
             loaded: found.interface[direction],
             idle: interface::idle_rate(measured, direction),
-            probes: interface::probes(measured, direction, (found.from, found.to)),
+            probes: interface::probes(measured, (found.from, found.to)),
             foreign: interface::foreign(measured, direction),
             is_shared: idle.standing.one_way[direction].is_some(),
         };

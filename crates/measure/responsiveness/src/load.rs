@@ -60,7 +60,7 @@ pub struct Passed {
     pub loaded: Option<Rate>,
     /// Before it, the test's probes included.
     pub idle: Option<Rate>,
-    /// The test's datagrams and echo requests that arrived during the load.
+    /// What arrived upstream during the load of the test's datagrams, echo requests, and headers of TCP beside the load's.
     pub probes: Rate,
     /// The part of that which was not the test's.
     pub foreign: Option<Rate>,

@@ -9,7 +9,7 @@ mod doubts;
 mod stage;
 
 use crate::fields::ms_or_null;
-use crate::load::{LoadedDirection, Passed, line_rate};
+use crate::load::LoadedDirection;
 use crate::uses::Use;
 use crate::verdict::{Verdict, verdict};
 use serde::{Deserialize, Serialize};
@@ -108,7 +108,7 @@ pub fn judge_page(run: &PageRun) -> PageVerdict {
         Some(LoadedDirection {
             direction,
             delivered,
-            line: line_rate(direction, delivered, Passed::default()),
+            line: stage.line(direction)?,
             is_steady: stage.is_steady(),
             added: stage.mean()?,
             added_p95: stage.p95()?,

@@ -3,7 +3,7 @@
 use super::{PageLoad, PageRun, PageStage};
 use crate::baseline::standing;
 use crate::fields::{bps_or_null, ms_or_null};
-use crate::load::{self, STANDS};
+use crate::load::{self, Passed, STANDS, line_rate};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use unbloat_stats::quantile;
@@ -30,6 +30,9 @@ const MESSAGE_BYTES: Both<u64> = Both {
     up: 8 + 6 + 22,
 };
 
+/// Headers of IP and TCP that come with it: each is a packet of its own, and its answer is acknowledged by another.
+const MESSAGE_HEADERS: Both<u64> = Both { down: 52, up: 104 };
+
 /// One stage, as it is judged.
 #[derive(Clone, Debug, Serialize)]
 pub struct StageNumbers {
@@ -54,6 +57,9 @@ pub struct StageNumbers {
     down: Option<Rate>,
     #[serde(rename = "up_bps", with = "bps_or_null")]
     up: Option<Rate>,
+    /// What messages take of the line beside their bytes, bit/s.
+    #[serde(skip)]
+    headers: Both<f64>,
     #[serde(skip)]
     is_steady: Option<bool>,
     /// Mean of what the load's own segments waited, by the server's kernel.
@@ -80,6 +86,13 @@ impl StageNumbers {
 
     pub fn rates(&self) -> Both<Option<Rate>> {
         Both::new(self.down, self.up)
+    }
+
+    /// Of the line, all packets with their headers.
+    pub fn line(&self, direction: Direction) -> Option<Rate> {
+        let load = line_rate(direction, self.rates()[direction]?, Passed::default());
+        let all = load.as_bps_f64() + self.headers[direction];
+        Some(Rate::from_bps_f64(all))
     }
 
     pub fn is_steady(&self) -> bool {
@@ -148,12 +161,13 @@ fn numbers(
     let added: Vec<f64> = added.collect();
     let share = |share| quantile(&mut added.clone(), share).map(delta);
     let loads = stage.name.loads();
+    let of_messages = |bytes: u64| answered as f64 * 8e3 * bytes as f64 / (to - from);
     let of = |direction, readings| {
         let carried = loads[direction]
             .then(|| rate(readings, from, to))
             .flatten()?;
-        let messages = answered as f64 * 8e3 * MESSAGE_BYTES[direction] as f64 / (to - from);
-        let all = Rate::from_bps_f64(carried.as_bps_f64() + messages);
+        let all = carried.as_bps_f64() + of_messages(MESSAGE_BYTES[direction]);
+        let all = Rate::from_bps_f64(all);
         // A load that never ran stays one.
         Some(if carried == Rate::ZERO { carried } else { all })
     };
@@ -179,6 +193,7 @@ fn numbers(
         growing: is_growing(counting, (from, to)),
         down: of(Direction::Down, &run.down),
         up: of(Direction::Up, &run.up),
+        headers: MESSAGE_HEADERS.map(of_messages),
         is_steady: alone.and_then(|readings| {
             const HALF_MS: f64 = 500.0;
             let halves = fastest_of(HALF_MS, from, counting);

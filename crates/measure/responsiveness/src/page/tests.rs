@@ -64,6 +64,18 @@ fn bloated() -> PageRun {
 }
 
 #[test]
+fn messages_are_on_the_line_with_their_headers_and_acknowledgments() {
+    let found = judge_page(&bloated());
+    // 50 a second, of 32 bytes down and 36 up.
+    for (of, load_kbps, bytes, headers) in [(0, 20_000.0, 32.0, 52.0), (1, 5_000.0, 36.0, 104.0)] {
+        let payload = load_kbps + 50.0 * 8e-3 * bytes;
+        let line = payload * 1500.0 / 1448.0 + 50.0 * 8e-3 * headers;
+        let said = found.verdict.directions[of].line.as_bps_f64() / 1e3;
+        assert!((said / line - 1.0).abs() < 1e-3, "{said} {line}");
+    }
+}
+
+#[test]
 fn the_page_gets_the_verdict_of_the_same_code() {
     let found = judge_page(&bloated());
     assert_eq!(
