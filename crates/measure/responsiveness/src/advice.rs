@@ -125,14 +125,18 @@ fn place_of(load: &LoadedDirection, loads: &[LoadedDirection]) -> Option<Place> 
 }
 
 /// A download whose acknowledgements fill the uplink: the uplink is shaped, whose queue it is. The download is where packets wait on its way, too.
+/// None where that one has to be treated too and changes: both are then cured by themselves.
 fn starved(felt: &[&LoadedDirection], loads: &[LoadedDirection], site: Site) -> Option<Advice> {
     let (download, uplink) = felt
         .iter()
         .find_map(|&load| Some((load, uplink_of(load, loads)?)))?;
     // One way, for what its acknowledgements wait is known.
-    let is_bloated = download.added_p95 >= UNNOTICED && download.is_steady;
+    let is_bloated = download.added_p95 >= UNNOTICED;
+    if is_bloated && !download.is_steady && uplink.is_felt() {
+        return None;
+    }
     let cure = Cure::Shaper {
-        down: is_bloated.then(|| download.shaper_rate()),
+        down: (is_bloated && download.is_steady).then(|| download.shaper_rate()),
         up: Some(uplink.shaper_rate()),
         site,
     };

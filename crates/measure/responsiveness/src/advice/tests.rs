@@ -195,9 +195,18 @@ fn a_download_that_waits_for_its_acknowledgements_has_its_uplink_shaped() {
     };
     let (of_down, of_up) = (Rate::mbps(27), Rate::kbps(285));
     assert_eq!(
-        cures(&[bloated, up]),
+        cures(&[bloated.clone(), up.clone()]),
         [shaper(Some(of_down), Some(of_up), Site::Anywhere)]
     );
+    // A download that changes is cured as any other, if uploads are.
+    let bloated = changing(bloated);
+    let of_up = || shaper(None, Some(of_up), Site::Anywhere);
+    assert_eq!(cures(&[bloated.clone(), up]), [of_up()]);
+    let felt = line(Direction::Up, Rate::kbps(300), 240);
+    let both = cures(&[bloated.clone(), felt.clone()]);
+    assert_eq!(both[..2], [of_up(), Cure::ReceiveWindow]);
+    let cure = cures(&[bloated, changing(felt)])[0];
+    assert!(matches!(cure, Cure::AdaptiveShaper { .. }), "{cure:?}");
     // Nothing is known of the uplink: a shaper of the download is what is left.
     assert!(matches!(
         cures(&[down])[..],
