@@ -53,15 +53,25 @@ impl Drop for Known {
     }
 }
 
-/// Tells the gate of its connection when all that was written is in the kernel. It stands above TLS.
+/// Read of a connection before others have their turn. The frames of HTTP/2 that cost most, such as windows opened by a byte, take 20 ns a byte: a
+/// connection keeps a thread for 0.6 ms, where tokio alone would let it read 128 times.
+const TURN: usize = 32 << 10;
+
+/// Tells the gate of its connection when all that was written is in the kernel, and lets others have their turn. It stands above TLS.
 pub struct Flushing<S> {
     inner: S,
     peer: Arc<Peer>,
+    /// In this turn.
+    read: usize,
 }
 
 impl<S> Flushing<S> {
     pub fn new(inner: S, peer: Arc<Peer>) -> Flushing<S> {
-        Flushing { inner, peer }
+        Flushing {
+            inner,
+            peer,
+            read: 0,
+        }
     }
 }
 
@@ -113,7 +123,15 @@ impl<S: AsyncRead + Unpin> AsyncRead for Flushing<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_read(context, buffer)
+        if self.read >= TURN {
+            self.read = 0;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.inner).poll_read(context, buffer);
+        self.read += buffer.filled().len() - before;
+        read
     }
 }
 
@@ -148,5 +166,38 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Flushing<S> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.inner).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    #[tokio::test]
+    async fn others_have_their_turn_while_much_is_read() {
+        let (stream, mut there) = tokio::io::duplex(8 * TURN);
+        there.write_all(&vec![0; 8 * TURN]).await.unwrap();
+        let peer = Peer::new(1, ([192, 0, 2, 1], 1).into(), true, None);
+        let mut stream = Flushing::new(stream, Arc::new(peer));
+        let mut turns = 0;
+        let reading = async {
+            let mut piece = vec![0; TURN / 2];
+            for _ in 0..16 {
+                stream.read_exact(&mut piece).await.unwrap();
+            }
+        };
+        let others = async {
+            loop {
+                turns += 1;
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = reading => {}
+            () = others => {}
+        }
+        assert_eq!(turns, 7);
     }
 }
