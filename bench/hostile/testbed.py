@@ -127,6 +127,13 @@ class Server:
     def growth(self):
         return self.usage.peak - self.first
 
+    def left(self, few, patience):
+        """How much more memory it has than at the start, once that is few, or after so many seconds."""
+        until = time.monotonic() + patience
+        while self.usage.last - self.first > few and time.monotonic() < until:
+            time.sleep(0.1)
+        return self.usage.last - self.first
+
     def __exit__(self, *_):
         self.usage.ends.set()
         self.usage.join()

@@ -123,6 +123,19 @@ static ALLOCATOR: Counted<mimalloc::MiMalloc> = Counted(mimalloc::MiMalloc);
 #[global_allocator]
 static ALLOCATOR: Counted<std::alloc::System> = Counted(std::alloc::System);
 
+/// Returns to the kernel what is free on the calling thread.
+#[cfg(feature = "router")]
+pub(crate) fn give_back() {
+    #[cfg(feature = "runs")]
+    // SAFETY: it takes free pages from the allocator's own lists.
+    unsafe {
+        unsafe extern "C" {
+            fn mi_collect(force: bool);
+        }
+        mi_collect(true);
+    }
+}
+
 /// The program, with the arguments of this process; returns its exit code.
 pub fn main() -> u8 {
     #[cfg(feature = "full")]

@@ -1,6 +1,7 @@
 //! How much of the heap is in use, counted by the allocator. The resident size says something else: an allocator keeps what was freed.
 
 use std::alloc::{GlobalAlloc, Layout};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 /// An allocator that counts from [`count`] on. Until then it costs a look at a flag.
@@ -14,9 +15,20 @@ struct Shard(AtomicI64);
 
 static HELD: [Shard; 16] = [const { Shard(AtomicI64::new(0)) }; 16];
 
-/// Counts from now on, for good. What was allocated before is not in it.
-pub fn count() {
+static GIVE_BACK: OnceLock<fn()> = OnceLock::new();
+
+/// Counts from now on, for good. What was allocated before is not in it. `give_back` has the allocator return to the kernel what is free on the
+/// calling thread.
+pub fn count(give_back: fn()) {
+    let _ = GIVE_BACK.set(give_back);
     IS_COUNTING.store(true, Ordering::Relaxed);
+}
+
+/// Returns to the kernel what the calling thread has allocated and nobody uses any more: an allocator keeps it for the thread.
+pub fn give_back() {
+    if let Some(give_back) = GIVE_BACK.get() {
+        give_back();
+    }
 }
 
 /// Bytes that are in use of those allocated since [`count`]; `None` if nobody counts them.

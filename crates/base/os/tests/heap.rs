@@ -11,7 +11,7 @@ fn what_is_in_use_is_counted_from_when_it_is_asked_for() {
     const MANY: usize = 16 << 20;
     let before = vec![1_u8; MANY];
     assert_eq!(held(), None, "nobody has asked");
-    count();
+    count(|| ());
     let mut all: Vec<Vec<u8>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| vec![1; MANY])).collect();
         threads.into_iter().map(|one| one.join().unwrap()).collect()

@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         print::raw(&args.unit_file(std::env::args().skip(1)))?;
         return Ok(Exit::Complete);
     }
-    unbloat_os::heap::count();
+    unbloat_os::heap::count(crate::give_back);
     let server = Server::bind(&args.options()?)?;
     match args.user() {
         Some(name) => become_user(name)?,

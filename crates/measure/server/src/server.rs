@@ -18,10 +18,11 @@ use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio_rustls::TlsAcceptor;
 use tracing::info;
+use unbloat_os::heap;
 use unbloat_os::limit::raise_open_files;
 use unbloat_units::Rate;
 
@@ -34,6 +35,9 @@ const TURNS: u32 = 8;
 
 /// How often the server looks whether it is to stop.
 const LOOKS: Duration = Duration::from_millis(50);
+
+/// Nobody was here for so long: what they had is freed.
+const EMPTY: Duration = Duration::from_secs(1);
 
 /// Where a server listens, and as whom.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -174,11 +178,22 @@ impl Server {
             .build()
             .map_err(ServeError::Threads)?;
         let shared = Arc::clone(&self.shared);
+        let threads = self.threads;
         let ended = runtime.block_on(async move {
             self.start().map_err(ServeError::Threads)?;
             ready();
+            let (mut known, mut last_guest) = (0, None);
             while !stop.load(Ordering::Relaxed) {
-                shared.tend(Instant::now());
+                let now = Instant::now();
+                shared.tend(now);
+                // Also of those who came and went meanwhile.
+                let accepted = shared.counters.accepted.load(Ordering::Relaxed);
+                if shared.connections.count() > 0 || accepted != known {
+                    (known, last_guest) = (accepted, Some(now));
+                } else if last_guest.is_some_and(|last| now > last + EMPTY) {
+                    last_guest = None;
+                    give_back(threads);
+                }
                 tokio::time::sleep(LOOKS).await;
             }
             Ok(())
@@ -206,6 +221,24 @@ impl Server {
         }
         Ok(())
     }
+}
+
+/// Has each thread of the runtime return what its guests had, once all of them have gone. One that has come here keeps its thread until the
+/// others have, for so long as a newcomer may wait.
+fn give_back(threads: usize) {
+    let here = Arc::new(AtomicUsize::new(0));
+    for _ in 0..threads {
+        let here = Arc::clone(&here);
+        tokio::spawn(async move {
+            let until = Instant::now() + LOOKS;
+            here.fetch_add(1, Ordering::Relaxed);
+            while here.load(Ordering::Relaxed) < threads && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            heap::give_back();
+        });
+    }
+    heap::give_back();
 }
 
 type Bound<S> = (S, SocketAddr);
