@@ -196,6 +196,8 @@ fn stored(table: &Table) -> StoredTable {
 
 fn refuse_used(dir: &Path) -> Result<(), RunError> {
     let used = match fs::read_dir(dir) {
+        // A link, also to nowhere or to an empty folder, cannot be replaced by a folder.
+        _ if dir.is_symlink() => true,
         Ok(mut entries) => entries.next().is_some(),
         Err(e) => e.kind() != ErrorKind::NotFound,
     };

@@ -348,6 +348,10 @@ fn a_run_is_never_overwritten() {
     let dir = write(&base.path().join("run"), 5, 5, &info());
     let refused = RunWriter::create(&dir, &info(), &[flows()]).err();
     assert!(matches!(refused, Some(RunError::Taken(path)) if path == dir));
+    let link = base.path().join("link");
+    std::os::unix::fs::symlink("nowhere", &link).expect("a link");
+    let at_link = RunWriter::create(&link, &info(), &[flows()]).err();
+    assert!(matches!(at_link, Some(RunError::Taken(path)) if path == link));
     let late = base.path().join("late");
     let writer = RunWriter::create(&late, &info(), &[flows()]).expect("a run");
     write(&late, 7, 7, &info());
