@@ -23,6 +23,9 @@ use unbloat_os::tcp_info::TcpInfo;
 use unbloat_units::{Both, Delta, Direction};
 use unbloat_untrusted::one_line;
 
+/// Of an object: what the first windows of a connection hold is no load, however often it is asked for.
+const LEAST_OBJECT: u64 = 64 << 10;
+
 /// All that carriers of load share.
 pub struct Carrier {
     pub dialer: Dialer,
@@ -157,9 +160,11 @@ impl Carrier {
                 let less = format!("it ended its object of {object} bytes after {came}");
                 return Err(io::Error::other(less));
             }
-            // A short object is asked for again; one without data would be for ever.
-            if flow.pace.bytes.load(Ordering::Relaxed) == 0 {
-                return Err(io::Error::other("its large object is empty"));
+            // A short object is asked for again.
+            if came < LEAST_OBJECT {
+                return Err(io::Error::other(format!(
+                    "its large object has only {came} bytes"
+                )));
             }
         }
     }
