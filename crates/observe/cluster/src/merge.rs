@@ -26,8 +26,8 @@ pub fn merge<E: From<ClusterError>>(
     let sealed = seal(place, &|| false)?;
     let parts = shards
         .iter()
-        .map(|shard| PartReader::new(place, shard.bucket, &shard.rows));
-    let parts: Vec<Checked<'_>> = parts.map(Checked).collect();
+        .map(|shard| PartReader::new(place, shard.bucket, &shard.rows).map(Checked));
+    let parts: Vec<Checked<'_>> = parts.collect::<Result<_, _>>()?;
     unbloat_analyze::merge::<E, Checked<'_>>(parts, sink)?;
     let (mut protocols, mut stats) = (Protocols::default(), ShardStats::default());
     for shard in &shards {

@@ -130,15 +130,19 @@ pub(crate) struct PartReader<'a> {
 const LARGEST_PIECE: u64 = 1 << 30;
 
 impl<'a> PartReader<'a> {
-    pub(crate) fn new(place: &'a Place, bucket: u32, part: &'a PartFile) -> PartReader<'a> {
-        let read = place.reader(&part.file, part.bytes);
-        PartReader {
+    pub(crate) fn new(
+        place: &'a Place,
+        bucket: u32,
+        part: &'a PartFile,
+    ) -> Result<PartReader<'a>, ClusterError> {
+        let read = place.reader(&part.file, part.bytes)?;
+        Ok(PartReader {
             decoder: FrameDecoder::new(Hashed::new(read)),
             place,
             part,
             bucket,
             rows: Vec::new(),
-        }
+        })
     }
 
     fn damaged(&self, reason: impl ToString) -> ClusterError {

@@ -23,6 +23,9 @@ pub struct Place {
     runtime: Arc<Runtime>,
 }
 
+/// Of a document: that of a slice has a line for each bucket.
+const LONGEST: u64 = 256 << 20;
+
 /// Bytes written to an object store at once.
 const WRITE: usize = 8 << 20;
 
@@ -61,6 +64,23 @@ impl Place {
             .fold(self.root.clone(), |at, part| at.join(part))
     }
 
+    fn refused(&self, path: &str, reason: &str) -> ClusterError {
+        ClusterError::Place {
+            place: self.file(path),
+            reason: reason.to_owned(),
+        }
+    }
+
+    /// What is no plain file keeps who opens it waiting, perhaps without end.
+    fn look(&self, path: &str) -> Result<(), ClusterError> {
+        let is_folder = !self.name.contains("://");
+        let found = is_folder.then(|| std::fs::symlink_metadata(self.file(path)));
+        match found {
+            Some(Ok(found)) if !found.is_file() => Err(self.refused(path, "not a plain file")),
+            _ => Ok(()),
+        }
+    }
+
     fn failed(&self, path: &str) -> impl Fn(object_store::Error) -> ClusterError {
         let place = self.file(path);
         move |source| ClusterError::Store {
@@ -91,10 +111,18 @@ impl Place {
 
     /// `None` if there is no such file.
     pub(crate) fn get(&self, path: &str) -> Result<Option<Vec<u8>>, ClusterError> {
+        self.look(path)?;
         let at = self.at(path);
-        let read = async { self.store.get(&at).await?.bytes().await };
+        let read = async {
+            let found = self.store.get(&at).await?;
+            match found.meta.size > LONGEST {
+                true => Ok(None),
+                false => found.bytes().await.map(Some),
+            }
+        };
         match self.runtime.block_on(read) {
-            Ok(bytes) => Ok(Some(bytes.into())),
+            Ok(Some(bytes)) => Ok(Some(bytes.into())),
+            Ok(None) => Err(self.refused(path, "longer than 256 MiB")),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(self.failed(path)(error)),
         }
@@ -110,6 +138,7 @@ impl Place {
         if len == 0 {
             return Ok(Some(Vec::new()));
         }
+        self.look(path)?;
         let at = self.at(path);
         let read = async {
             let size = self.store.head(&at).await?.size;
@@ -164,14 +193,19 @@ impl Place {
     }
 
     /// The bytes of a file, in steps.
-    pub(crate) fn reader(&self, path: &str, len: u64) -> Box<dyn Read + Send> {
+    pub(crate) fn reader(
+        &self,
+        path: &str,
+        len: u64,
+    ) -> Result<Box<dyn Read + Send>, ClusterError> {
+        self.look(path)?;
         let reader = crate::remote::Ranges::new(
             (Arc::clone(&self.store), self.at(path)),
             0,
             len,
             Arc::clone(&self.runtime),
         );
-        Box::new(reader)
+        Ok(Box::new(reader))
     }
 
     /// Reads a document. `None` if there is none.

@@ -260,3 +260,37 @@ fn a_plan_that_cannot_be_borne_or_names_what_it_has_not_is_refused() {
         );
     }
 }
+
+/// Of whoever may write to the place: none keeps a step waiting, or takes memory by what it claims to have.
+#[test]
+fn what_is_no_file_or_claims_terabytes_is_refused() {
+    let base = tempfile::tempdir().unwrap();
+    let whole = base.path().join("whole");
+    let packets = with_reversed(real().into_iter().take(4_000).collect());
+    let captures = taps(base.path(), &packets)[..1].to_vec();
+    for done in 1..STEPS.len() {
+        steps_until(done, &whole, &captures);
+    }
+    let place = base.path().join("place");
+    for file in files_of(&whole) {
+        let name = file.strip_prefix(&whole).unwrap();
+        for how in ["fifo", "hole"] {
+            let _ = fs::remove_dir_all(&place);
+            copy(&whole, &place);
+            let at = place.join(name);
+            fs::remove_file(&at).unwrap();
+            if how == "hole" {
+                fs::File::create(&at).unwrap().set_len(4 << 40).unwrap();
+            } else {
+                let made = std::process::Command::new("mkfifo").arg(&at).status();
+                assert!(made.unwrap().success());
+            }
+            // What is not read any more, or is only a part of, does no harm.
+            for step in 1..STEPS.len() {
+                if let Err(error) = steps_from(step, &place, &captures) {
+                    assert!(!error.to_string().contains("memory"), "{error}");
+                }
+            }
+        }
+    }
+}
