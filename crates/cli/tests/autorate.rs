@@ -355,8 +355,18 @@ fn the_unit_may_write_what_it_needs() {
     // What --unit says of a program in a home folder is not installed here.
     let command = setting("ExecStart").unwrap();
     let command = command.replace("/usr/local/bin/unbloat", unbloat);
+    // A kept cure has a journal where the unit may not write.
+    let kept = "{\"claim\":{\"resource\":{\"after_boot\":{\"device\":\"eth0\"}},\"pid\":1,\"purpose\":{\"command\":\"fix\"},\"boot\":\"\",\"namespace\":0}}\n\"kept\"\n";
+    let kept_folder = tempfile::tempdir().unwrap();
+    let journal = kept_folder.path().join("journal");
+    fs::write(&journal, kept).unwrap();
+    let lasting = format!(
+        "mount -t tmpfs tmpfs /var/lib && mkdir -m 700 /var/lib/unbloat && \
+         install -m 600 {} /var/lib/unbloat/after-boot-eth0.undo && mount -o remount,ro /var/lib",
+        journal.display()
+    );
     let script = format!(
-        "mount --make-rprivate / && mount -t tmpfs tmpfs /run && {folder} mount -o remount,ro /run && \
+        "mount --make-rprivate / && mount -t tmpfs tmpfs /run && {folder} mount -o remount,ro /run && {lasting} && \
          touch /run/x 2>/dev/null && exit 99; exec {command} --duration 300ms"
     );
     let started = hosts[0]
@@ -368,6 +378,7 @@ fn the_unit_may_write_what_it_needs() {
         .unwrap();
     let told = String::from_utf8_lossy(&started.stderr).into_owned();
     assert_eq!(started.status.code(), Some(0), "{told}");
+    assert!(!told.contains("after-boot"), "{told}");
 }
 
 fn a_device_that_goes_or_has_another_name_ends_it_and_is_told() {

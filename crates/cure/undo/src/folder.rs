@@ -78,12 +78,21 @@ impl Entry {
         self.folder.path.join(&self.name)
     }
 
-    /// To read, and to write at its end. None: there is no such file, and none was to be made.
+    /// To read, and to write at its end where that can be. None: there is no such file, and none was to be made.
     pub(crate) fn open(&self, make: bool) -> Result<Option<File>, UndoError> {
-        let mut flags = OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        flags.set(OFlags::CREATE, make);
+        let mut writes = OFlags::RDWR | OFlags::APPEND;
+        writes.set(OFlags::CREATE, make);
         let mode = Mode::RUSR | Mode::WUSR;
-        let file = match rustix::fs::openat(&self.folder.opened, &self.name, flags, mode) {
+        let open = |flags| {
+            let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            rustix::fs::openat(&self.folder.opened, &self.name, flags, mode)
+        };
+        let opened = match open(writes) {
+            // Units may write in /run alone: what lasts is only read there.
+            Err(Errno::ROFS) if !make => open(OFlags::RDONLY),
+            opened => opened,
+        };
+        let file = match opened {
             Err(Errno::NOENT) if !make => return Ok(None),
             opened => File::from(opened.map_err(|error| self.failed(error.into()))?),
         };
