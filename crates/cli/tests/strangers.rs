@@ -376,6 +376,8 @@ fn documents_of_strangers_end_at_once_whatever_they_ask_for() {
     fifo(&at("fifo"));
     hole(&at("hole"));
     socket(&at("socket"));
+    fs::write(at("beyond"), format!("{}\n", u64::MAX)).expect("a trace");
+    fs::write(at("back"), "5\n4\n").expect("a trace");
     let deep = format!("a = {}{}\n", "[".repeat(50_000), "]".repeat(50_000));
     let scenario = |link: &str, rest: &str| {
         format!(
@@ -392,6 +394,18 @@ fn documents_of_strangers_end_at_once_whatever_they_ask_for() {
         (scenario("trace = \"/dev/zero\"", ""), "not a plain file"),
         (scenario("trace = \"socket\"", ""), "not a plain file"),
         (scenario("trace = \"hole\"", ""), "longer than"),
+        (scenario("trace = \"beyond\"", ""), "is not a time"),
+        (scenario("trace = \"back\"", ""), "must not decrease"),
+        (scenario("rate = \"1000000000 Gbit/s\"", ""), "out of range"),
+        (scenario("rate = \"0 bit/s\"", ""), "out of range"),
+        (
+            scenario(rate, "").replace("1 s", "1000000 h"),
+            "out of range",
+        ),
+        (
+            scenario(rate, "").replace("\"x\"", "\"\\u001b[2J\""),
+            "control character",
+        ),
         (scenario(rate, "count = 4000000000"), "at most"),
         (scenario(rate, &sweep), "exceed the limit"),
         (deep.clone(), "recurse"),
