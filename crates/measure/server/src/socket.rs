@@ -91,6 +91,8 @@ impl Handshake {
 
 fn config(longest: usize) -> WebSocketConfig {
     WebSocketConfig::default()
+        // Frames of a byte cost more than they take on the wire: what is read at once is a turn.
+        .read_buffer_size(16 << 10)
         .max_message_size(Some(longest))
         .max_frame_size(Some(longest))
         .max_write_buffer_size(4 << 20)
