@@ -20,7 +20,6 @@ const SYNTAXES: &[(&str, &str)] = &[
     ("CAMPAIGN", "campaign file, TOML"),
     ("CAPTURE", "capture file, pattern, or -"),
     ("CGROUP", "control group v2, as in /proc/PID/cgroup"),
-    ("DOMAIN", "domain name, such as test.example.net"),
     ("CIDR", "network, such as 10.0.0.0/8"),
     ("COMMAND", "program and arguments"),
     ("FILE", "path of a file"),

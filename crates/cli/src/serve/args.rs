@@ -7,11 +7,7 @@ use crate::metrics::MetricsArgs;
 use crate::secret::{self, SecretError};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-#[cfg(feature = "acme")]
-use unbloat_acme::{AcmeError, LETS_ENCRYPT, Wanted};
 use unbloat_os::folders;
-#[cfg(feature = "acme")]
-use unbloat_server::everywhere;
 use unbloat_server::{Certificate, Limits, Options};
 use unbloat_units::{Bytes, Delta, Rate};
 
@@ -54,17 +50,6 @@ pub struct Args {
     /// Private key of the certificate, PEM
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
-
-    /// Get a certificate for this domain from an authority that speaks ACME, and renew it in time. This agrees to the authority's
-    /// terms of service. The authority connects to TCP port 443 of the domain: unless --listen is given, serve there too
-    #[cfg(feature = "acme")]
-    #[arg(long, value_name = "DOMAIN", conflicts_with_all = ["cert", "names", "user"])]
-    acme: Option<String>,
-
-    /// ACME directory of the authority (nothing else is contacted)
-    #[cfg(feature = "acme")]
-    #[arg(long, value_name = "URL", requires = "acme", default_value = LETS_ENCRYPT)]
-    acme_directory: String,
 
     /// Announce this server on the local network (multicast DNS), so that `unbloat test` finds it without a name
     #[cfg(feature = "announce")]
@@ -161,9 +146,6 @@ pub enum ArgsError {
     },
     #[error(transparent)]
     Secret(#[from] SecretError),
-    #[cfg(feature = "acme")]
-    #[error(transparent)]
-    Acme(#[from] AcmeError),
     #[error(
         "{0} contains no token, and a server without tokens accepts all clients; add one token per line"
     )]
@@ -193,7 +175,6 @@ impl Args {
         let usual = Options::default();
         Ok(Options {
             listen: self.listen.unwrap_or(usual.listen),
-            also: self.also(),
             plain: self.listen_plain,
             echo: self.listen_echo.or(usual.echo).filter(|_| !self.no_echo),
             certificate: self.certificate()?,
@@ -205,18 +186,13 @@ impl Args {
     }
 
     #[cfg(feature = "announce")]
-    fn announces(&self) -> bool {
+    pub fn announces(&self) -> bool {
         self.announce
     }
 
     #[cfg(not(feature = "announce"))]
-    fn announces(&self) -> bool {
+    pub fn announces(&self) -> bool {
         false
-    }
-
-    /// By an announcement, or for a certificate of an authority.
-    pub fn opens_sockets_later(&self) -> bool {
-        self.announces() || self.asks_authority()
     }
 
     /// What root keeps while it serves.
@@ -237,57 +213,15 @@ impl Args {
         folders.map(|folder| (May::Read, folder)).collect()
     }
 
-    #[cfg(feature = "acme")]
-    fn asks_authority(&self) -> bool {
-        self.acme.is_some()
-    }
-
-    #[cfg(not(feature = "acme"))]
-    fn asks_authority(&self) -> bool {
-        false
-    }
-
     /// Files that may change while the server runs.
     pub fn files(&self) -> Option<Files> {
         let (chain, key) = self.cert.clone().zip(self.key.clone())?;
         Some(Files { chain, key })
     }
 
-    /// The certificate that an authority is asked for.
-    #[cfg(feature = "acme")]
-    pub fn wanted(&self) -> Result<Option<Wanted>, AcmeError> {
-        let folder = folders::data().join("acme");
-        let wanted = self.acme.as_deref();
-        wanted
-            .map(|domain| Wanted::new(domain, &self.acme_directory, &folder))
-            .transpose()
-    }
-
-    /// Where an authority looks.
-    #[cfg(feature = "acme")]
-    fn also(&self) -> Option<SocketAddr> {
-        const HTTPS: u16 = 443;
-        (self.acme.is_some() && self.listen.is_none()).then(|| everywhere(HTTPS))
-    }
-
-    #[cfg(not(feature = "acme"))]
-    fn also(&self) -> Option<SocketAddr> {
-        None
-    }
-
     fn certificate(&self) -> Result<Certificate, ArgsError> {
         if let Some(files) = self.files() {
             let (chain, key) = files.read()?;
-            return Ok(Certificate::Given { chain, key });
-        }
-        #[cfg(feature = "acme")]
-        if let Some(stored) = self
-            .wanted()?
-            .map(|wanted| wanted.stored())
-            .transpose()?
-            .flatten()
-        {
-            let (chain, key) = (stored.chain, stored.key);
             return Ok(Certificate::Given { chain, key });
         }
         Ok(Certificate::Kept {

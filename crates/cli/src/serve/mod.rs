@@ -2,8 +2,6 @@
 
 mod args;
 mod follow;
-#[cfg(feature = "acme")]
-mod renewal;
 mod told;
 mod unit;
 
@@ -20,8 +18,6 @@ use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-#[cfg(feature = "acme")]
-use unbloat_acme::{AcmeError, Event};
 use unbloat_discovery::own_addresses;
 #[cfg(feature = "announce")]
 use unbloat_discovery::{AnnounceError, Announcement, announce};
@@ -38,9 +34,6 @@ pub enum CommandError {
     Serve(#[from] ServeError),
     #[error("cannot install the Ctrl-C handler: {0}")]
     Stop(#[from] crate::stop::SignalError),
-    #[cfg(feature = "acme")]
-    #[error(transparent)]
-    Acme(#[from] AcmeError),
     #[cfg(feature = "announce")]
     #[error(transparent)]
     Announce(#[from] AnnounceError),
@@ -66,8 +59,8 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         }
         None => {}
     }
-    // An authority and the local network are spoken to by sockets that are opened later.
-    let is_confined = !args.opens_sockets_later();
+    // The local network is spoken to by sockets that are opened later.
+    let is_confined = !args.announces();
     if is_confined {
         drop_capabilities(args.capabilities());
         confine_files(&args.reads());
@@ -85,8 +78,6 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let known = Known::new(args, at)?;
     let counts = server.counts();
     let certificates = server.certificates();
-    #[cfg(feature = "acme")]
-    let wanted = args.wanted()?;
     let is_over = AtomicBool::new(false);
     let ended = std::thread::scope(|scope| {
         scope.spawn(|| show(&counts, &is_over));
@@ -99,21 +90,6 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
                         "unbloat: cannot use the changed certificate: {error}; serving the previous one"
                     ),
                 });
-            });
-        }
-        #[cfg(feature = "acme")]
-        if let Some(wanted) = &wanted {
-            let (known, certificates, is_over) = (&known, &certificates, &is_over);
-            scope.spawn(move || {
-                let mut tell = |event: Event| {
-                    renewal::tell(&event);
-                    if let Event::Renewed { .. } = event {
-                        known.renew(&certificates.fingerprint());
-                    }
-                };
-                if let Err(error) = unbloat_acme::keep(wanted, certificates, is_over, &mut tell) {
-                    note!("unbloat: certificates are not renewed: {error}");
-                }
             });
         }
         let ended = server.run(&stop, || {
@@ -167,9 +143,6 @@ fn tell_where(at: &Addresses) {
         false => "",
     };
     note!("listening on {} (TLS over TCP{quic})", at.tls);
-    if let Some(also) = at.also_tls {
-        note!("             {also} (TLS over TCP)");
-    }
     if let Some(plain) = at.plain {
         note!("             {plain} (TCP without TLS)");
     }

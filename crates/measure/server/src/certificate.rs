@@ -43,13 +43,6 @@ pub fn fingerprint(identity: &CertifiedKey) -> String {
 
 /// Chain and key in PEM, which belong together.
 pub fn read(chain: &[u8], key: &[u8]) -> Result<CertifiedKey, ServeError> {
-    let found = unchecked(chain, key)?;
-    found.keys_match()?;
-    Ok(found)
-}
-
-/// The same of a certificate that no client could verify, because it has a critical extension of its own.
-pub fn unchecked(chain: &[u8], key: &[u8]) -> Result<CertifiedKey, ServeError> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(chain).collect();
     let chain = chain.map_err(ServeError::Pem)?;
     if chain.is_empty() {
@@ -57,7 +50,9 @@ pub fn unchecked(chain: &[u8], key: &[u8]) -> Result<CertifiedKey, ServeError> {
     }
     let key = PrivateKeyDer::from_pem_slice(key).map_err(ServeError::Pem)?;
     let key = default_provider().key_provider.load_private_key(key)?;
-    Ok(CertifiedKey::new(chain, key))
+    let found = CertifiedKey::new(chain, key);
+    found.keys_match()?;
+    Ok(found)
 }
 
 /// A certificate and its key, in PEM.

@@ -50,6 +50,6 @@ mod wire;
 pub use certificates::Certificates;
 pub use counters::Counts;
 pub use error::ServeError;
-pub use options::{Certificate, Limits, Options, everywhere};
+pub use options::{Certificate, Limits, Options};
 pub use server::{Addresses, Server};
 pub use user::become_user;

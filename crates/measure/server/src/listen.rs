@@ -1,7 +1,6 @@
 //! Connections over TCP: let in or not, encrypted or not, watched until they end.
 
 use crate::admission::{Full, Ticket};
-use crate::certificates::PROOF_PROTOCOL;
 use crate::counters::count;
 use crate::options::duration;
 use crate::peer::{Activity, Peer};
@@ -22,7 +21,6 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::server::TlsStream;
 use tracing::{debug, info};
 
 /// For a header with all its fields in HTTP/2 and 3. In HTTP/1.1 it is bounded by the buffer that it is read to, which
@@ -111,8 +109,6 @@ async fn connection(
                 () = peer.sent_away() => None,
             };
             match accepted {
-                // An authority has seen what it asked for.
-                Some(Ok(encrypted)) if is_proof(&encrypted) => Ok(()),
                 Some(Ok(encrypted)) => http(&shared, encrypted, Arc::clone(&peer)).await,
                 // Somebody wanted to know whether anything listens here.
                 Some(Err(error)) if error.kind() == ErrorKind::UnexpectedEof => Ok(()),
@@ -124,10 +120,6 @@ async fn connection(
     let has_failed = ended.is_err() && peer.is_silent();
     debug!(connection = peer.number, has_failed, "connection ended");
     count(&shared.counters.failed, u64::from(has_failed));
-}
-
-fn is_proof<S>(encrypted: &TlsStream<S>) -> bool {
-    encrypted.get_ref().1.alpn_protocol() == Some(PROOF_PROTOCOL)
 }
 
 pub struct Failed;

@@ -41,8 +41,6 @@ fn any(port: u16, can_bind: impl FnOnce(SocketAddr) -> bool) -> SocketAddr {
 pub struct Options {
     /// TCP with TLS, and QUIC at the same port of UDP. Port 0: one that is free for both.
     pub listen: SocketAddr,
-    /// TCP with TLS at a second port.
-    pub also: Option<SocketAddr>,
     /// HTTP without TLS, for test beds.
     pub plain: Option<SocketAddr>,
     /// irtt.
@@ -76,7 +74,6 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             listen: everywhere(PORT),
-            also: None,
             plain: None,
             echo: Some(everywhere(ECHO_PORT)),
             certificate: Certificate::Made { names: Vec::new() },

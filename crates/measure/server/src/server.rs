@@ -1,7 +1,7 @@
 //! The server: bound first, so that it can say where; then run.
 
 use crate::certificate::identity;
-use crate::certificates::{Certificates, PROOF_PROTOCOL};
+use crate::certificates::Certificates;
 use crate::control::Controls;
 use crate::counters::Counts;
 use crate::echo;
@@ -45,9 +45,6 @@ pub struct Addresses {
     /// TCP with TLS.
     #[schemars(with = "String")]
     pub tls: SocketAddr,
-    /// TCP with TLS, at a second port.
-    #[schemars(with = "Option<String>")]
-    pub also_tls: Option<SocketAddr>,
     /// TCP without TLS.
     #[schemars(with = "Option<String>")]
     pub plain: Option<SocketAddr>,
@@ -67,7 +64,6 @@ pub struct Server {
     addresses: Addresses,
     certificates: Arc<Certificates>,
     tls: (TcpListener, TlsAcceptor),
-    also_tls: Option<TcpListener>,
     #[cfg(feature = "http3")]
     quic: (UdpSocket, quinn::ServerConfig),
     plain: Option<TcpListener>,
@@ -84,13 +80,11 @@ impl Server {
         let (tls, quic) = bind_both(options.listen)?;
         #[cfg(not(feature = "http3"))]
         let tls = bind("tls", options.listen, listen)?;
-        let also_tls = options.also.map(|address| bind("tls", address, listen));
-        let also_tls = also_tls.transpose()?;
         let plain = options.plain.map(|address| bind("plain", address, listen));
         let plain = plain.transpose()?;
         let first = identity(&options.certificate, &[options.listen.ip()])?;
         let certificates = Arc::new(Certificates::new(first));
-        let config = certificates.config(&[b"h2", b"http/1.1", PROOF_PROTOCOL])?;
+        let config = certificates.config(&[b"h2", b"http/1.1"])?;
         let echo = options
             .echo
             .map(|address| bind("echo", address, echo::bind));
@@ -101,7 +95,6 @@ impl Server {
             tls: tls.1,
             #[cfg(feature = "http3")]
             quic: quic.1,
-            also_tls: also_tls.as_ref().map(|(_, address)| *address),
             plain: plain.as_ref().map(|(_, address)| *address),
             echo: echo.as_ref().map(|(_, address)| *address),
             fingerprint: certificates.fingerprint(),
@@ -117,7 +110,6 @@ impl Server {
             shared: Arc::new(shared),
             addresses,
             certificates,
-            also_tls: also_tls.map(|(listener, _)| listener),
             tls: (tls.0, TlsAcceptor::from(Arc::new(config))),
             #[cfg(feature = "http3")]
             quic: (quic.0, quic_config),
@@ -203,12 +195,10 @@ impl Server {
     }
 
     fn start(self) -> io::Result<()> {
-        let (first, acceptor) = self.tls;
-        for listener in [Some(first), self.also_tls].into_iter().flatten() {
-            let listener = tokio::net::TcpListener::from_std(listener)?;
-            let shared = Arc::clone(&self.shared);
-            tokio::spawn(accept(shared, listener, Some(acceptor.clone())));
-        }
+        let (listener, acceptor) = self.tls;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let shared = Arc::clone(&self.shared);
+        tokio::spawn(accept(shared, listener, Some(acceptor)));
         #[cfg(feature = "http3")]
         {
             let (socket, config) = self.quic;
