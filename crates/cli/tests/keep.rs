@@ -86,14 +86,6 @@ impl Machine {
         machine
     }
 
-    /// One whose device systemd-networkd configures.
-    fn with_networkd() -> Machine {
-        let mut machine = Machine::new();
-        fs::write(machine.path("network/10-wan.network"), NETWORK).unwrap();
-        machine.start_networkd();
-        machine
-    }
-
     fn path(&self, name: &str) -> PathBuf {
         self.files.path().join(name)
     }
@@ -172,20 +164,10 @@ impl Machine {
 
     /// The kernel forgets all; what the system starts at its boot is started.
     fn reboot(&mut self) {
-        let has_networkd = self.networkd.is_some();
-        self.end_networkd();
         drop(self.wire.take());
         fs::remove_dir_all(self.path("run")).unwrap();
         fs::create_dir_all(self.path("run/systemd/system")).unwrap();
         self.wire = Some(wire());
-        if has_networkd {
-            self.start_networkd();
-            let has_files = self.path("network/50-unbloat-ifb4eth0.network").exists();
-            if has_files {
-                // systemd starts the unit when there are both devices.
-                until(|| self.shaper().matches("qdisc htb 756e:").count() == 2);
-            }
-        }
         let wanted = self.path("system/multi-user.target.wants");
         for link in fs::read_dir(wanted).into_iter().flatten() {
             let name = link.unwrap().file_name();
@@ -251,11 +233,11 @@ fn until(is_so: impl Fn() -> bool) {
     }
 }
 
-/// Dry run, keep, reboot, remove, reboot: the same for whatever keeps it.
-fn goes_round(machine: &mut Machine, by: &str) {
+/// Dry run, keep, reboot, remove, reboot.
+fn a_systemd_unit_brings_a_shaper_back() {
+    let mut machine = Machine::new();
     let (before, nothing) = (machine.shaper(), machine.written());
-    let (told, why) = succeeded(&machine.keep(&["--dry-run"]));
-    assert!(why.contains(by), "{why}");
+    let (told, _) = succeeded(&machine.keep(&["--dry-run"]));
     assert_eq!(machine.written(), nothing, "a dry run writes nothing");
     assert_eq!(machine.shaper(), before);
 
@@ -309,22 +291,6 @@ fn goes_round(machine: &mut Machine, by: &str) {
     assert_eq!(machine.written(), nothing, "{removed}");
     machine.reboot();
     assert_eq!(machine.shaper(), before, "after a reboot without files");
-}
-
-fn a_systemd_unit_brings_a_shaper_back() {
-    let mut machine = Machine::new();
-    goes_round(
-        &mut machine,
-        "by a systemd unit: systemd-networkd does not configure eth0",
-    );
-}
-
-fn networkd_brings_a_shaper_back() {
-    let mut machine = Machine::with_networkd();
-    goes_round(
-        &mut machine,
-        "by systemd-networkd: it configures eth0 (/etc/systemd/network/10-wan.network)",
-    );
 }
 
 /// As networkd itself reads them, of disciplines that this kernel may lack, too.
@@ -554,7 +520,6 @@ unbloat_testkit::main! {
         openwrt_keeps_it_in_its_own_configuration,
     ],
     root("hosts with mounts of their own").and(tools(&["tc", "ethtool", "systemd-analyze"])).and(check(networkd)) => [
-        networkd_brings_a_shaper_back,
         networkd_knows_every_word_of_every_plan,
         systemd_knows_every_word_of_the_units,
     ],

@@ -48,7 +48,7 @@ pub struct Args {
     #[arg(long)]
     pub search: bool,
 
-    /// Apply it after each reboot too, by systemd-networkd, a systemd unit, or OpenWrt's sqm-scripts
+    /// Apply it after each reboot too, by a systemd unit or OpenWrt's sqm-scripts
     #[arg(long)]
     pub keep: bool,
 

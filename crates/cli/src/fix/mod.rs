@@ -7,7 +7,7 @@ mod window;
 pub use args::Args;
 
 use crate::exit::Exit;
-use crate::keep::{self, Keep, KeepError, Keeper};
+use crate::keep::{self, Keep, KeepError};
 use crate::loadtest::{self, Locating, RunTestError, StoredError};
 use crate::print::{self, PrintError, note};
 use crate::recovery;
@@ -269,18 +269,9 @@ impl Cure<'_> {
         let journals = Journals::system()?;
         let removal = keep.removal();
         note!("unbloat: writing them; to remove them and the fix: {removal}");
-        match keep.by {
-            Keeper::Networkd => {
-                let written = keep.write(&journals)?;
-                placed.keep()?;
-                written.keep()?;
-            }
-            // The unit puts it in place.
-            Keeper::Systemd => {
-                placed.release()?;
-                keep.write(&journals)?.keep()?;
-            }
-        }
+        // The unit puts it in place.
+        placed.release()?;
+        keep.write(&journals)?.keep()?;
         Ok(format!(
             "kept, also after a reboot; to remove it: {removal}"
         ))

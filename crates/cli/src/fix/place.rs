@@ -2,14 +2,13 @@
 
 use super::window::Window;
 use super::{Args, FixError};
-use crate::keep::{self, Cure, Keep, KeepError};
+use crate::keep::{Cure, Keep, KeepError};
 use crate::print::note;
 use crate::route;
 use crate::shaping::{BOTH, Ground, Placed as Shaped};
 use std::fmt;
 use unbloat_fix::Proposal;
 use unbloat_responsiveness::document::Test;
-use unbloat_sqm::tc::Merging;
 use unbloat_sqm::{Device, Plan, tc};
 use unbloat_sqm_host::Kind;
 use unbloat_units::{Both, Delta, Framing};
@@ -18,8 +17,6 @@ use unbloat_units::{Both, Delta, Framing};
 pub struct Cures {
     ground: Option<Ground>,
     plan: Option<Plan>,
-    /// Offloads of the device before it is shaped.
-    merging: Merging,
     follows: bool,
     holds_window: bool,
     /// Round trip of the idle path.
@@ -43,14 +40,10 @@ impl Cures {
                 .then(|| ground(args, tested))
                 .transpose()?,
             plan: None,
-            merging: Merging::default(),
             follows,
             holds_window: proposal.holds_window,
             rtt: tested.verdict.idle_rtt(),
         };
-        if let Some(ground) = &cures.ground {
-            cures.merging = keep::merging(&ground.device);
-        }
         cures.carry_out(proposal)?;
         Ok(cures)
     }
@@ -113,7 +106,6 @@ impl Cures {
             follows: self.follows,
             rtt: self.rtt,
             holds_window: self.holds_window,
-            merging: &self.merging,
         };
         Ok(Some(Keep::of(&cure)?))
     }

@@ -16,11 +16,9 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 use unbloat_os::files;
-use unbloat_os::offload::{MERGING, most_segments};
-use unbloat_sqm::networkd::{self, File};
+use unbloat_sqm::networkd::File;
 use unbloat_sqm::systemd::{Link, Service, Unit, Work};
-use unbloat_sqm::tc::Merging;
-use unbloat_sqm::{Device, Plan, tc};
+use unbloat_sqm::{Device, Plan};
 use unbloat_sqm_host::Router;
 use unbloat_undo::{Claim, Journals, Purpose, Resource, Step, UndoError, write_link, write_text};
 use unbloat_units::Delta;
@@ -63,16 +61,6 @@ pub enum KeepError {
     Note(#[from] serde_json::Error),
 }
 
-/// What puts a cure in place at each boot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Keeper {
-    /// systemd-networkd, and a unit for what it cannot do
-    Networkd,
-    /// Units of systemd that run this program
-    Systemd,
-}
-
 /// A cure, as far as it is to return.
 #[derive(Clone, Copy)]
 pub struct Cure<'a> {
@@ -84,29 +72,11 @@ pub struct Cure<'a> {
     pub rtt: Option<Delta>,
     /// Receive windows of all downloads.
     pub holds_window: bool,
-    /// Of the device without a shaper.
-    pub merging: &'a Merging,
-}
-
-/// What makes several packets one on a device. To be asked before it is shaped.
-pub fn merging(device: &Device) -> Merging {
-    let device = device.as_str();
-    let all = tc::MERGING.into_iter().zip(MERGING);
-    Merging {
-        on: all
-            .filter(|(_, offload)| offload.is_on(device).unwrap_or(false))
-            .map(|(name, _)| name)
-            .collect(),
-        most_segments: most_segments(device).ok().flatten(),
-    }
 }
 
 /// The files that have a cure return.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Keep {
-    pub by: Keeper,
-    /// Why this one.
-    pub because: String,
     pub files: Vec<File>,
     /// Symbolic links, with what they point to: they have units started at boot.
     pub links: Vec<File>,
@@ -121,7 +91,6 @@ pub struct Keep {
 /// What is remembered of it.
 #[derive(Serialize, Deserialize)]
 struct Note {
-    by: Keeper,
     plan: Option<Plan>,
 }
 
@@ -135,7 +104,6 @@ pub struct Written {
 #[derive(Serialize, JsonSchema)]
 pub struct Kept {
     pub device: Device,
-    pub by: Keeper,
     /// The command that kept it.
     pub command: String,
     pub plan: Option<Plan>,
@@ -156,15 +124,7 @@ impl Keep {
                 command: commands.collect::<Vec<_>>().join("` and `"),
             });
         }
-        let file = network_file(cure.device);
-        let because = match &file {
-            None => format!("systemd-networkd does not configure {}", cure.device),
-            Some(file) => match by_networkd(cure, file) {
-                Ok(keep) => return Ok(keep),
-                Err(why) => format!("systemd-networkd configures {}, but {why}", cure.device),
-            },
-        };
-        by_systemd(cure, because)
+        by_systemd(cure)
     }
 
     /// The device that has to be free.
@@ -190,30 +150,15 @@ impl Keep {
         format!("unbloat sqm remove --interface {}", self.device)
     }
 
-    pub fn reason(&self) -> String {
-        let by = match self.by {
-            Keeper::Networkd => "systemd-networkd",
-            Keeper::Systemd => "a systemd unit",
-        };
-        format!("kept after a reboot by {by}: {}", self.because)
-    }
-
-    /// Writes the files. Units of this program are started: they put the cure in place now, too. Before files of networkd are written, the
-    /// shaper is to be in place.
+    /// Writes the files. Units of this program are started: they put the cure in place now, too.
     pub fn write(&self, journals: &Journals) -> Result<Written, KeepError> {
         let purpose = Purpose {
             note: serde_json::to_string(&Note {
-                by: self.by,
                 plan: self.plan.clone(),
             })?,
             ..Purpose::this_command()
         };
         let mut claim = journals.take(&resource(&self.device), &purpose)?;
-        if let (Keeper::Networkd, Some(plan)) = (self.by, &self.plan) {
-            for step in live_steps(plan) {
-                claim.before(step)?;
-            }
-        }
         claim.before(Step::Units)?;
         for file in &self.files {
             let path = Path::new(&file.path);
@@ -224,9 +169,7 @@ impl Keep {
         ask(&claim, &["daemon-reload"])?;
         for unit in &self.units {
             claim.before(Step::Unit { name: unit.clone() })?;
-            if self.by == Keeper::Systemd {
-                start(&claim, unit)?;
-            }
+            start(&claim, unit)?;
         }
         Ok(Written {
             claim,
@@ -262,23 +205,6 @@ pub fn take_back(journals: &Journals, device: &Device) -> Result<bool, UndoError
     Ok(true)
 }
 
-/// Ends until the next boot what networkd made of files at the last one.
-pub fn pause(journals: &Journals, device: &Device) -> Result<bool, UndoError> {
-    let claim = match journals.kept(&resource(device)) {
-        // Who removes the files, or writes them, has systemd stop or start a unit, which asks this.
-        Err(UndoError::Taken { .. }) => return Ok(false),
-        claim => claim?,
-    };
-    let Some(claim) = claim else {
-        return Ok(false);
-    };
-    let note = serde_json::from_str::<Note>(&claim.purpose().note);
-    match note.is_ok_and(|note| note.by == Keeper::Networkd) {
-        true => claim.undo_until_boot().map(|()| true),
-        false => Ok(false),
-    }
-}
-
 /// What is kept on this host.
 pub fn kept(journals: &Journals) -> Result<Vec<Kept>, UndoError> {
     let mut found = Vec::new();
@@ -298,7 +224,6 @@ pub fn kept(journals: &Journals) -> Result<Vec<Kept>, UndoError> {
         let files = claim.files();
         found.push(Kept {
             device,
-            by: note.by,
             plan: note.plan,
             command: holding.purpose.command,
             files: files.map(|(path, _)| path.display().to_string()).collect(),
@@ -330,41 +255,7 @@ pub fn network_file(device: &Device) -> Option<String> {
     Some(file.to_owned())
 }
 
-/// Why not, otherwise.
-fn by_networkd(cure: &Cure<'_>, file: &str) -> Result<Keep, String> {
-    let Some(plan) = cure.plan.filter(|_| !cure.holds_window) else {
-        return Err("it cannot start programs".to_owned());
-    };
-    let mut files = networkd::network_files(plan, Some(file)).map_err(|error| error.to_string())?;
-    let unit = networkd::unit(plan, cure.merging);
-    if unit.is_some() && Path::new(CONTAINER).exists() {
-        return Err(
-            "the unit for what it cannot do needs device units, which containers lack".into(),
-        );
-    }
-    if !plan.qdisc.takes_packets_apart() && !is_installed("ethtool") {
-        return Err(
-            "its shaper would need ethtool at each boot, which is not installed".to_owned(),
-        );
-    }
-    let (mut links_of_unit, mut units) = (Vec::new(), Vec::new());
-    if let Some(unit) = unit {
-        files.push(unit.file);
-        links_of_unit = links(unit.links);
-        units.push(unit.name);
-    }
-    Ok(Keep {
-        by: Keeper::Networkd,
-        because: format!("it configures {} ({file})", plan.device),
-        files,
-        links: links_of_unit,
-        units,
-        device: plan.device.clone(),
-        plan: Some(plan.clone()),
-    })
-}
-
-fn by_systemd(cure: &Cure<'_>, because: String) -> Result<Keep, KeepError> {
+fn by_systemd(cure: &Cure<'_>) -> Result<Keep, KeepError> {
     let program = program::safe()?;
     let line = |words: &[String]| {
         let all = [std::slice::from_ref(&program), words].concat();
@@ -410,8 +301,6 @@ fn by_systemd(cure: &Cure<'_>, because: String) -> Result<Keep, KeepError> {
         all.push(service.unit());
     }
     Ok(Keep {
-        by: Keeper::Systemd,
-        because,
         units: all.iter().map(|unit| unit.name.clone()).collect(),
         links: all
             .iter()
@@ -429,19 +318,6 @@ fn links(links: Vec<Link>) -> Vec<File> {
         text: link.target,
     };
     links.into_iter().map(file).collect()
-}
-
-/// What networkd makes at each boot, of which no other journal knows then.
-fn live_steps(plan: &Plan) -> Vec<Step> {
-    let root = Step::Handle {
-        device: plan.device.to_string(),
-        handle: tc::ROOT_HANDLE,
-    };
-    let ifb = plan.down.map(|_| Step::Link {
-        name: plan.device.ifb().to_string(),
-        index: None,
-    });
-    [Some(root), ifb].into_iter().flatten().collect()
 }
 
 fn make_folder(claim: &mut Claim, file: &Path) -> Result<(), KeepError> {
@@ -480,15 +356,7 @@ fn ask(claim: &Claim, words: &[&str]) -> Result<(), KeepError> {
     }
 }
 
-fn is_installed(program: &str) -> bool {
-    let folders = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
-    folders
-        .iter()
-        .any(|folder| Path::new(folder).join(program).exists())
-}
-
 /// Says what is written, before it is.
 pub fn show(keep: &Keep) {
-    note!("unbloat: {}", keep.reason());
     note!("\n{}", keep.text().trim_end());
 }

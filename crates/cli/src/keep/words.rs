@@ -69,7 +69,6 @@ fn owned(words: &[&str]) -> Vec<String> {
 mod tests {
     use super::*;
     use unbloat_sqm::Device;
-    use unbloat_sqm::tc::Merging;
     use unbloat_units::{Both, Delta};
 
     #[test]
@@ -81,7 +80,6 @@ mod tests {
             let plan = Plan::new(device.clone(), rates, Framing::NONE, qdisc).unwrap();
             plan.with_rtt(rtt)
         };
-        let merging = Merging::default();
         let words = |shaper: Option<&Plan>| {
             let cure = Cure {
                 device: &device,
@@ -89,7 +87,6 @@ mod tests {
                 follows: shaper.is_none(),
                 rtt,
                 holds_window: false,
-                merging: &merging,
             };
             of(&cure)[0].join(" ")
         };

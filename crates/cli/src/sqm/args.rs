@@ -142,7 +142,7 @@ pub struct ApplyArgs {
     #[command(flatten)]
     pub given: Given,
 
-    /// Apply it after each reboot too, by systemd-networkd, a systemd unit, or OpenWrt's sqm-scripts
+    /// Apply it after each reboot too, by a systemd unit or OpenWrt's sqm-scripts
     #[arg(long, conflicts_with = "hold")]
     pub keep: bool,
 

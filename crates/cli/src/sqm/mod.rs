@@ -16,7 +16,7 @@ pub use given::Choice;
 use crate::dry_run;
 use crate::exit::Exit;
 use crate::interface::{self, NoInterface};
-use crate::keep::{self, Cure, Keep, KeepError, Keeper, Kept, Written};
+use crate::keep::{self, Cure, Keep, KeepError, Kept, Written};
 use crate::loadtest::{RunTestError, StoredError};
 use crate::print::{self, PrintError, note};
 use crate::recovery;
@@ -242,9 +242,7 @@ fn put_here(args: &ApplyArgs) -> Result<Exit, CommandError> {
     }
     let plan = place::plan(&args.given, place::Site::Here)?;
     note!("{}", text::plan(&plan));
-    let merging = keep::merging(&plan.device);
     let cure = Cure {
-        merging: &merging,
         device: &plan.device,
         plan: Some(&plan),
         follows: false,
@@ -252,9 +250,7 @@ fn put_here(args: &ApplyArgs) -> Result<Exit, CommandError> {
         holds_window: false,
     };
     let keep = args.keep.then(|| Keep::of(&cure)).transpose()?;
-    if let Some(keep) = &keep {
-        note!("unbloat: {}", keep.reason());
-    } else if plan.qdisc == unbloat_sqm::Qdisc::OwnCake {
+    if keep.is_none() && plan.qdisc == unbloat_sqm::Qdisc::OwnCake {
         return Err(CommandError::OwnCake(
             tc::text(&tc::commands(&plan)).trim().to_owned(),
         ));
@@ -310,11 +306,9 @@ impl Placed {
         plan: &Plan,
         keep: Option<&Keep>,
     ) -> Result<Placed, CommandError> {
-        let held = match keep.map(|keep| keep.by) {
-            Some(Keeper::Systemd) => None,
-            Some(Keeper::Networkd) | None => {
-                Some(apply(journals, plan, &Purpose::this_command().command)?)
-            }
+        let held = match keep {
+            Some(_) => None,
+            None => Some(apply(journals, plan, &Purpose::this_command().command)?),
         };
         Ok(Placed {
             written: keep.map(|keep| keep.write(journals)).transpose()?,
@@ -469,17 +463,7 @@ fn shaped_here(
         }
         return Ok((vec![device.clone()], kept));
     }
-    // What networkd has made of files at the last boot is in no other journal.
-    let mut all = devices(journals)?;
-    let there = kept.iter().map(|it| &it.device);
-    all.extend(
-        there
-            .filter(|it| interface::check(it.as_str()).is_ok())
-            .cloned(),
-    );
-    all.sort();
-    all.dedup();
-    Ok((all, kept))
+    Ok((devices(journals)?, kept))
 }
 
 fn take_away(args: &RemoveArgs) -> Result<Exit, CommandError> {
@@ -499,7 +483,7 @@ fn take_away(args: &RemoveArgs) -> Result<Exit, CommandError> {
             let journals = recovery::journals()?;
             let device: Device = place::of_line(place.interface.as_ref(), None)?;
             let was_kept = match args.until_reboot {
-                true => keep::pause(&journals, &device)?,
+                true => false,
                 false => keep::take_back(&journals, &device)?,
             };
             let is_done = remove(&journals, &device)? || was_kept;

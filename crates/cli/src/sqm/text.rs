@@ -1,6 +1,6 @@
 //! Text output.
 
-use crate::keep::{Keeper, Kept};
+use crate::keep::Kept;
 use std::fmt::Write;
 use unbloat_sqm::{Device, Finding, Plan, Severity};
 use unbloat_sqm_host::QueueStatus;
@@ -22,12 +22,8 @@ pub fn plan(plan: &Plan) -> String {
 
 /// A line for each file.
 pub fn kept(kept: &Kept) -> String {
-    let by = match kept.by {
-        Keeper::Networkd => "systemd-networkd",
-        Keeper::Systemd => "a systemd unit",
-    };
     let mut text = format!(
-        "{}, applied after each reboot by {by}: {}\n",
+        "{}, applied after each reboot: {}\n",
         kept.device,
         in_line(&kept.command)
     );

@@ -6,7 +6,7 @@
 
 use crate::plan::{Device, Plan, Qdisc};
 use crate::systemd::{Service, Unit, Work};
-use crate::tc::{self, Change, Merging, Words};
+use crate::tc::{self, Change, Words};
 use schemars::JsonSchema;
 use serde::Serialize;
 use unbloat_units::{Cells, Direction, Framing, Rate};
@@ -38,13 +38,6 @@ pub enum NetworkdError {
 /// never be read. What shapes the device is a drop-in of the file that it has: `of_device` is that file's path, as `networkctl status`
 /// tells it; without, the drop-in's folder is called `FILE.network.d`, to be named after it.
 pub fn files(plan: &Plan, of_device: Option<&str>) -> Result<Vec<File>, NetworkdError> {
-    let mut files = network_files(plan, of_device)?;
-    files.extend(unit(plan, &Merging::usual()).map(|unit| unit.file));
-    Ok(files)
-}
-
-/// The files without the unit.
-pub fn network_files(plan: &Plan, of_device: Option<&str>) -> Result<Vec<File>, NetworkdError> {
     match plan.qdisc {
         Qdisc::OwnCake => return Err(NetworkdError::OwnCake),
         Qdisc::Cake => {}
@@ -63,6 +56,7 @@ pub fn network_files(plan: &Plan, of_device: Option<&str>) -> Result<Vec<File>, 
         });
         files.push(network(plan, &ifb, rate));
     }
+    files.extend(unit(plan).map(|unit| unit.file));
     Ok(files)
 }
 
@@ -151,8 +145,8 @@ fn htb(plan: &Plan, rate: Rate) -> String {
     )
 }
 
-/// What networkd cannot do of a plan; none where it can do all. `merging` is of the device without a shaper.
-pub fn unit(plan: &Plan, merging: &Merging) -> Option<Unit> {
+/// What networkd cannot do of a plan; none where it can do all.
+fn unit(plan: &Plan) -> Option<Unit> {
     let (device, ifb) = (&plan.device, plan.device.ifb());
     let changes = tc::changes(plan);
     let left = changes
@@ -169,7 +163,7 @@ pub fn unit(plan: &Plan, merging: &Merging) -> Option<Unit> {
         }
     }
     if !plan.qdisc.takes_packets_apart() {
-        stop.extend(tc::merge(device, merging));
+        stop.extend(tc::merge(device));
     }
     if start.is_empty() {
         return None;

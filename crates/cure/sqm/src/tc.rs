@@ -20,25 +20,9 @@ const INTERVAL: Delta = Delta::ms(100);
 const FIFO: Delta = Delta::ms(20);
 const FIFO_PACKETS: u64 = 16;
 /// What makes several packets one, as ethtool names it.
-pub const MERGING: [&str; 3] = ["tso", "gso", "gro"];
-/// What makes several packets one on a device as it is without a shaper.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Merging {
-    /// Of [`MERGING`].
-    pub on: Vec<&'static str>,
-    /// Of one packet of the host's own TCP, as ip names it (`gso_max_segs`).
-    pub most_segments: Option<u32>,
-}
-
-impl Merging {
-    /// As most devices come.
-    pub fn usual() -> Merging {
-        Merging {
-            on: MERGING.to_vec(),
-            most_segments: Some(65_535),
-        }
-    }
-}
+const MERGING: [&str; 3] = ["tso", "gso", "gro"];
+/// Of one packet of the host's own TCP, as most devices come (`gso_max_segs`).
+const MOST_SEGMENTS: u32 = 65_535;
 
 /// What fq_codel may hold, and how many queues it has.
 pub(crate) const FQ_CODEL_PACKETS: u64 = 1001;
@@ -48,7 +32,6 @@ pub(crate) const FQ_CODEL_FLOWS: u64 = 1024;
 const BURST: Delta = Delta::ms(1);
 /// "un" in ASCII. Not `1:`, which scripts give to theirs: a discipline of another kind cannot take over a handle.
 const ROOT: &str = "756e:";
-pub const ROOT_HANDLE: u32 = 0x756e_0000;
 const CLASS: &str = "756e:1";
 const LEAF: &str = "756f:";
 
@@ -91,7 +74,7 @@ pub fn changes(plan: &Plan) -> Vec<Change> {
     let mut changes = Vec::new();
     if !plan.qdisc.takes_packets_apart() {
         changes.push(Change::Split(vec![
-            offloads(&plan.device, &MERGING, "off"),
+            offloads(&plan.device, "off"),
             most_segments(&plan.device, 1),
         ]));
     }
@@ -121,7 +104,7 @@ pub fn removal(plan: &Plan) -> Vec<Words> {
     let changes = changes(plan);
     let mut commands: Vec<Words> = changes.iter().rev().filter_map(|c| undo(c, plan)).collect();
     if !plan.qdisc.takes_packets_apart() {
-        commands.extend(merge(&plan.device, &Merging::usual()));
+        commands.extend(merge(&plan.device));
     }
     commands
 }
@@ -144,11 +127,9 @@ pub fn undo(change: &Change, plan: &Plan) -> Option<Words> {
     }
 }
 
-/// Has the device make several packets one as it did.
-pub(crate) fn merge(device: &Device, before: &Merging) -> Vec<Words> {
-    let on = (!before.on.is_empty()).then(|| offloads(device, &before.on, "on"));
-    let most = before.most_segments.map(|most| most_segments(device, most));
-    on.into_iter().chain(most).collect()
+/// Has the device make several packets one, as most do.
+pub(crate) fn merge(device: &Device) -> [Words; 2] {
+    [offloads(device, "on"), most_segments(device, MOST_SEGMENTS)]
 }
 
 /// The commands as lines of a shell: no word needs quoting.
@@ -169,9 +150,9 @@ fn shape(plan: &Plan, device: &Device, direction: Direction, rate: Rate) -> Chan
 }
 
 /// By ethtool.
-pub(crate) fn offloads(device: &Device, which: &[&str], state: &str) -> Words {
+fn offloads(device: &Device, state: &str) -> Words {
     let mut line = words(&["ethtool", "-K", device.as_str()]);
-    line.extend(which.iter().flat_map(|which| words(&[which, state])));
+    line.extend(MERGING.iter().flat_map(|which| words(&[which, state])));
     line
 }
 
@@ -474,8 +455,6 @@ tc filter add dev eth0 parent ffff: protocol all prio 10 u32 match u32 0 0 flowi
         assert!(of(removal(&htb)).ends_with(
             "tc qdisc del dev eth0 root\nethtool -K eth0 tso on gso on gro on\nip link set dev eth0 gso_max_segs 65535\n"
         ));
-        let none = Merging::default();
-        assert!(merge(&htb.device, &none).is_empty());
     }
 
     #[test]

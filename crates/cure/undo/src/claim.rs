@@ -85,12 +85,6 @@ impl Claim {
         })
     }
 
-    /// Undoes what is not a file, and stays as it is: the next boot brings it back.
-    pub fn undo_until_boot(&self) -> Result<(), UndoError> {
-        let steps = self.steps.iter().filter(|step| step.is_of_boot());
-        self.undo_each(steps)
-    }
-
     /// Undoes all steps, the last one first, and gives the claim up. Where one cannot be undone the others are, and all
     /// stay written down for [`crate::recover`].
     pub fn undo(mut self) -> Result<(), UndoError> {
@@ -147,17 +141,8 @@ impl Claim {
     }
 
     fn undo_all(&mut self) -> Result<(), UndoError> {
-        self.undo_each(self.steps.iter())?;
-        // While it is locked: whoever waits for it finds that the name is gone or another file's.
-        self.entry.remove()
-    }
-
-    fn undo_each<'s>(
-        &self,
-        steps: impl DoubleEndedIterator<Item = &'s Step>,
-    ) -> Result<(), UndoError> {
         let mut failures = Vec::new();
-        for step in steps.rev() {
+        for step in self.steps.iter().rev() {
             let change = step.name();
             match step.undo(&self.netlink) {
                 Ok(()) => info!(resource = %self.head.resource, change, "undone"),
@@ -167,10 +152,11 @@ impl Claim {
                 }
             }
         }
-        match failures.is_empty() {
-            true => Ok(()),
-            false => Err(UndoError::NotUndone { failures }),
+        if !failures.is_empty() {
+            return Err(UndoError::NotUndone { failures });
         }
+        // While it is locked: whoever waits for it finds that the name is gone or another file's.
+        self.entry.remove()
     }
 }
 

@@ -143,16 +143,6 @@ pub(crate) fn delete(netlink: &Netlink, index: u32, parent: u32) -> io::Result<(
     }
 }
 
-/// Takes the root discipline away, if it has this handle.
-pub(crate) fn delete_handle(netlink: &Netlink, index: u32, handle: u32) -> io::Result<()> {
-    let all = on(netlink, index)?;
-    let is_root = |d: &Discipline| d.parent == ROOT && d.handle == handle;
-    match all.iter().any(is_root) {
-        true => delete(netlink, index, ROOT),
-        false => Ok(()),
-    }
-}
-
 /// What the kernel answers where there is nothing to delete.
 pub(crate) fn is_absent(error: &io::Error) -> bool {
     matches!(

@@ -70,8 +70,6 @@ pub enum Step {
     File { path: PathBuf, text: String },
     /// A new symbolic link of systemd: removed if it points there.
     SymbolicLink { path: PathBuf, target: String },
-    /// A device's root discipline, if it has this handle: deleted. For what systemd-networkd makes of files after a boot.
-    Handle { device: String, handle: u32 },
     /// systemd is to read its units again.
     Units,
     /// A unit that is about to be started: stopped.
@@ -215,11 +213,6 @@ impl Step {
         }
     }
 
-    /// Whether the next boot ends it, or makes it anew.
-    pub(crate) fn is_of_boot(&self) -> bool {
-        self.file_text().is_none() && !matches!(self, Step::Folder { .. } | Step::Units)
-    }
-
     /// The file, if it is not what was written.
     pub(crate) fn edited(&self) -> Option<&Path> {
         let is_link = matches!(self, Step::SymbolicLink { .. });
@@ -278,10 +271,6 @@ impl Step {
             Step::Folder { path } => file::remove_folder(path),
             Step::File { path, text } => file::remove(path, text, false),
             Step::SymbolicLink { path, target } => file::remove(path, target, true),
-            Step::Handle { device, handle } => match netlink.index(device)? {
-                Some(index) => discipline::delete_handle(netlink, index, *handle),
-                None => Ok(()),
-            },
             Step::Units => systemd::reload(),
             Step::Unit { name } => systemd::stop(name),
         }
@@ -291,9 +280,7 @@ impl Step {
     pub(crate) fn name(&self) -> String {
         match self {
             Step::Link { name, .. } => format!("link {}", name.escape_debug()),
-            Step::Root { device, .. } | Step::Handle { device, .. } => {
-                format!("qdiscs of {}", device.escape_debug())
-            }
+            Step::Root { device, .. } => format!("qdiscs of {}", device.escape_debug()),
             Step::Classes { device, .. } => format!("classes of {}", device.escape_debug()),
             Step::Ingress { device, .. } => format!("ingress of {}", device.escape_debug()),
             Step::Filters { device, .. } => format!("filters of {}", device.escape_debug()),
