@@ -114,15 +114,11 @@ pub struct Args {
     #[arg(long)]
     pub json: bool,
 
-    /// Print JSON with the keys of Apple's networkQuality
-    #[arg(long, conflicts_with = "json")]
-    pub apple_json: bool,
-
     /// Also write a data file for flent (.flent.gz)
     #[arg(long, value_name = "FILE")]
     pub flent: Option<PathBuf>,
 
-    /// Folder for the results (must not exist) [default: an unused name among the runs of this user; none with --json and --apple-json]
+    /// Folder for the results (must not exist) [default: an unused name among the runs of this user; none with --json]
     #[cfg(feature = "runs")]
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
@@ -133,7 +129,7 @@ pub struct Args {
     no_run: bool,
 
     /// Print everything that was measured, not only the verdict and one line per stage
-    #[arg(long, conflicts_with_all = ["json", "apple_json"])]
+    #[arg(long, conflicts_with = "json")]
     details: bool,
 
     /// Do not show progress
@@ -186,12 +182,7 @@ impl Args {
     /// Whether to write a run folder.
     #[cfg(feature = "runs")]
     pub fn writes_run(&self) -> bool {
-        !self.no_run && (self.out.is_some() || !self.is_for_programs())
-    }
-
-    /// Whether standard output is machine-readable.
-    pub fn is_for_programs(&self) -> bool {
-        self.json || self.apple_json
+        !self.no_run && (self.out.is_some() || !self.json)
     }
 
     fn first(&self) -> Result<Options, ArgsError> {

@@ -76,7 +76,7 @@ pub fn run(args: &Args) -> Result<Exit, RunTestError> {
         exit = worse(exit, came);
         lines.extend(sweep::lines(options, &findings));
     }
-    if all.len() > 1 && !args.is_for_programs() {
+    if all.len() > 1 && !args.json {
         print::line("")?;
         print::text(&sweep::text(&lines))?;
     }
@@ -92,8 +92,6 @@ fn one(
     let (measured, findings) = measure(args, options, args.locating(), stop)?;
     if args.json {
         print::json(&unbloat_loadtest::document(&measured, &findings))?;
-    } else if args.apple_json {
-        print::json(&unbloat_loadtest::apple_json(&measured, &findings))?;
     } else {
         print::raw(&args.text(&measured, &findings))?;
     }
@@ -224,7 +222,7 @@ pub fn once(
     stop: &AtomicBool,
 ) -> Result<Finished, RunTestError> {
     let (measured, findings) = measure(args, options, locating, stop)?;
-    if !args.is_for_programs() {
+    if !args.json {
         print::raw(&args.text(&measured, &findings))?;
     }
     #[cfg(feature = "runs")]

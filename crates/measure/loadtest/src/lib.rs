@@ -6,7 +6,6 @@
 
 mod account;
 mod addresses;
-mod apple;
 mod applications;
 pub mod apps;
 mod beside;
@@ -56,7 +55,6 @@ mod upload;
 mod verdict_text;
 
 pub use addresses::{answering, reachable};
-pub use apple::apple_json;
 pub use document::document;
 pub use error::TestError;
 pub use findings::{EchoAccount, Findings, Idle, LoadFindings, findings};
