@@ -66,7 +66,6 @@ const SYNTAXES: &[(&str, &str)] = &[
     ("TABLE", "table of a run"),
     ("TOKEN", "secret text"),
     ("TOLERANCE", "RESULT [SIGN] AMOUNT [or AMOUNT]"),
-    ("URL", "http:// or https:// address"),
     ("USER", "user of this host"),
     ("[USER@]HOST", "host reached over ssh"),
 ];

@@ -5,7 +5,7 @@ use crate::metrics::MetricsArgs;
 use crate::span::within;
 use crate::trust::TrustArgs;
 use std::path::PathBuf;
-use unbloat_monitor_host::{Hook, Options};
+use unbloat_monitor_host::Options;
 use unbloat_units::{Bytes, Delta};
 
 /// Monitor an interface for months: episodes, history, alerts.
@@ -18,7 +18,8 @@ Examples:
   unbloat monitor --interface eth0
   unbloat monitor --interface wan0 --history /var/lib/unbloat/wan0 \\
     --metrics 9910
-  unbloat monitor --interface wan0 --webhook https://hooks.example.net/bloat
+  unbloat monitor --interface wan0 \\
+    --alert 'curl --json @- https://hooks.example.net/bloat'
   unbloat monitor --interface wan0 --alert 'logger -t bloat'
   unbloat monitor --interface wan0 --every '6 h' \\
     --budget '1 GB' test.example.net
@@ -87,10 +88,6 @@ struct AlertArgs {
     /// Run this shell command for each alert, with the event as JSON on its standard input
     #[arg(long, value_name = "COMMAND")]
     alert: Option<String>,
-
-    /// Send each alert to this address, as JSON by POST
-    #[arg(long, value_name = "URL", value_parser = Hook::web)]
-    webhook: Option<Hook>,
 }
 
 #[derive(clap::Args)]
@@ -138,12 +135,8 @@ impl Args {
         }
     }
 
-    pub fn hooks(&self) -> Vec<Hook> {
-        let command = self.alerts.alert.clone().map(Hook::Command);
-        command
-            .into_iter()
-            .chain(self.alerts.webhook.clone())
-            .collect()
+    pub fn alert(&self) -> Option<String> {
+        self.alerts.alert.clone()
     }
 }
 

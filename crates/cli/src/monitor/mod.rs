@@ -124,12 +124,9 @@ impl Monitor {
             ..Retention::default()
         };
         let history = History::open(&args.folder(), retention, info)?;
-        let hooks = args.hooks();
         let failed = |text: String| note!("unbloat: {text}");
-        let notifier = match hooks.is_empty() {
-            true => None,
-            false => Some(Notifier::start(hooks, failed).map_err(CommandError::Alerts)?),
-        };
+        let notifier = args.alert().map(|line| Notifier::start(line, failed));
+        let notifier = notifier.transpose().map_err(CommandError::Alerts)?;
         let mut monitor = Monitor {
             history,
             calendar: Calendar::default(),
