@@ -19,11 +19,6 @@ pub struct MetricsError {
 }
 
 impl MetricsArgs {
-    #[cfg(feature = "runs")]
-    pub fn is_wanted(&self) -> bool {
-        self.metrics.is_some()
-    }
-
     /// Serves what is put on the board, if metrics are wanted.
     pub fn board(&self, command: &'static str) -> Result<Option<Board>, MetricsError> {
         let board = Board::default();

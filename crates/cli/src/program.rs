@@ -7,7 +7,7 @@ mod command;
 mod events;
 mod exit;
 mod kernel;
-#[cfg(any(feature = "runs", feature = "router"))]
+#[cfg(feature = "router")]
 mod metrics;
 mod print;
 mod stop;

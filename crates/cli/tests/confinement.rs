@@ -319,7 +319,7 @@ fn a_live_capture_is_confined_once_its_socket_is_open() {
     let run = run.to_str().expect("text");
     let for_time = |duration: &str| {
         let mut command = unbloat(&["analyze", "--interface", "lo", "--quiet", "--out", run]);
-        command.args(["--metrics", "127.0.0.1:0", "--duration", duration]);
+        command.args(["--duration", duration]);
         command
     };
     // Longer than it takes to see that a thread is not confined.

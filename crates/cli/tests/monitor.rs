@@ -432,17 +432,6 @@ fn a_real_prometheus_takes_the_metrics_and_the_dashboard_has_data() {
         "10.81.0.1:9914",
     ];
     let mut autorate = home.start(&home.router, "autorate", &autorate_words);
-    let watch_words = ["watch", "--json", "--interval", "1 s", "--metrics", "9911"];
-    let mut watch = home.start(&home.host, "watch", &watch_words);
-    let analyze_words = [
-        "analyze",
-        "--interface",
-        "wan0",
-        "--no-run",
-        "--metrics",
-        "9915",
-    ];
-    let mut analyze = home.start(&home.host, "analyze", &analyze_words);
     let words = [
         "monitor",
         "--interface",
@@ -465,11 +454,9 @@ fn a_real_prometheus_takes_the_metrics_and_the_dashboard_has_data() {
     let mut monitor = home.start(&home.host, "monitor", &words);
     let all = [
         ("monitor", "127.0.0.1:9910"),
-        ("watch", "127.0.0.1:9911"),
         ("serve", "10.82.0.2:9912"),
         ("shape", "10.82.0.2:9913"),
         ("autorate", "10.81.0.1:9914"),
-        ("analyze", "127.0.0.1:9915"),
     ];
     let config = home.path("prometheus.yml");
     let targets = all.map(|(_, at)| format!("'{at}'")).join(", ");
@@ -534,11 +521,9 @@ fn a_real_prometheus_takes_the_metrics_and_the_dashboard_has_data() {
     assert!(empty.is_empty(), "queries without data: {empty:#?}");
     for one in [
         &mut monitor,
-        &mut watch,
         &mut serve,
         &mut shape,
         &mut autorate,
-        &mut analyze,
         &mut prometheus,
     ] {
         one.end();
@@ -594,22 +579,9 @@ fn a_unit_repeats_the_options() {
     );
 }
 
-fn metrics_of_files_are_refused() {
-    let output = Command::new(UNBLOAT)
-        .args(["analyze", "x.pcap", "--metrics", "0"])
-        .output()
-        .unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        !output.status.success() && told.contains("--interface"),
-        "{told}"
-    );
-}
-
 unbloat_testkit::main! {
     always() => [
         a_unit_repeats_the_options,
-        metrics_of_files_are_refused,
     ],
     root("capturing in network namespaces") => [
         an_upload_is_an_episode_with_its_culprit_and_a_restart_continues_the_day,

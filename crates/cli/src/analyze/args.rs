@@ -1,6 +1,5 @@
 //! Options of `unbloat analyze`.
 
-use crate::metrics::MetricsArgs;
 use crate::output::{FormatArgs, RunArgs};
 use clap::Args as ClapArgs;
 use unbloat_api::analyze::{Options, parse_count, parse_learnt_rate, parse_network};
@@ -76,9 +75,6 @@ pub struct Args {
     /// Do not show progress
     #[arg(long, short)]
     pub quiet: bool,
-
-    #[command(flatten)]
-    pub metrics: MetricsArgs,
 
     #[command(flatten)]
     pub orientation: OrientationArgs,

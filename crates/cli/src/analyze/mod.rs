@@ -4,7 +4,6 @@ mod args;
 mod input;
 mod print;
 mod progress;
-mod told;
 
 pub use args::Args;
 #[cfg(feature = "full")]
@@ -12,7 +11,6 @@ pub use args::{OrientationArgs, ParamArgs};
 
 use crate::confine::{Calls, CapabilitySet, May, confine_calls, confine_files, drop_capabilities};
 use crate::exit::Exit;
-use crate::metrics::MetricsError;
 use crate::output::{self, OutputError};
 use crate::print::{PrintError, note, text};
 use crate::stop::stop_on_ctrl_c;
@@ -43,10 +41,6 @@ pub enum AnalyzeError {
     Output(#[from] OutputError),
     #[error("cannot install the Ctrl-C handler: {0}")]
     Signals(#[from] crate::stop::SignalError),
-    #[error("--metrics needs --interface: files are analysed once")]
-    NothingLive,
-    #[error(transparent)]
-    Metrics(#[from] MetricsError),
     #[error(transparent)]
     Print(#[from] PrintError),
 }
@@ -65,9 +59,6 @@ const REDRAW: Duration = Duration::from_secs(1);
 pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
     let is_live = args.interface.is_some();
     if !is_live {
-        if args.metrics.is_wanted() {
-            return Err(AnalyzeError::NothingLive);
-        }
         drop_capabilities(CapabilitySet::empty());
         confine_calls(Calls::Files);
     }
@@ -84,7 +75,6 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
     }
     drop_capabilities(CapabilitySet::empty());
     confine_files(&files);
-    let board = args.metrics.board("analyze")?;
     if is_live {
         // Its sockets are open.
         confine_calls(Calls::Files);
@@ -106,9 +96,6 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
             if let Some(alive) = alive.filter(|_| drawn.elapsed() > REDRAW) {
                 let living = alive.shard.snapshot(standing.packets);
                 let verdict = so_far.verdict_now(&living, alive.health);
-                if let Some(board) = &board {
-                    board.put(told::page(&verdict, standing, alive.health));
-                }
                 progress.redraw(&verdict, standing);
                 drawn = Instant::now();
             }

@@ -1,6 +1,5 @@
 //! Options of `unbloat watch`.
 
-use crate::metrics::MetricsArgs;
 use crate::span::{duration, sample_interval};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -59,9 +58,6 @@ pub struct Args {
     /// Do not load BPF programs, but estimate from kernel statistics
     #[arg(long)]
     no_bpf: bool,
-
-    #[command(flatten)]
-    pub metrics: MetricsArgs,
 }
 
 impl Args {

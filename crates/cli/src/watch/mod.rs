@@ -3,7 +3,6 @@
 mod args;
 mod record;
 mod text;
-mod told;
 
 pub use args::Args;
 pub use record::tables;
@@ -12,7 +11,6 @@ use crate::confine::{NAMES_SENDERS, drop_capabilities};
 use crate::events::Silence;
 use crate::exit::Exit;
 use crate::interface::{self, NoInterface};
-use crate::metrics::MetricsError;
 use crate::output::OutputError;
 use crate::print::{self, PrintError, note};
 use crate::span::duration;
@@ -23,8 +21,6 @@ use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use told::Told;
-use unbloat_metrics::Board;
 use unbloat_tui::host::{HostView, host_line};
 use unbloat_tui::{Input, Screen};
 use unbloat_watch::{Layers, Watch, WatchError};
@@ -46,8 +42,6 @@ pub enum CommandError {
         "the live view needs a terminal on standard input and standard error; use --json or --once instead"
     )]
     NoTerminal,
-    #[error(transparent)]
-    Metrics(#[from] MetricsError),
     #[error(transparent)]
     Print(#[from] PrintError),
     #[error(transparent)]
@@ -75,8 +69,6 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let mut looks = Looks {
         watch,
         record: args.out.as_deref().map(Record::create).transpose()?,
-        board: args.metrics.board("watch")?,
-        told: Told::default(),
         every: args.every(),
         end: args.duration.map(|span| Instant::now() + duration(span)),
     };
@@ -98,8 +90,6 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
 struct Looks {
     watch: Watch,
     record: Option<Record>,
-    board: Option<Board>,
-    told: Told,
     every: Duration,
     end: Option<Instant>,
 }
@@ -123,9 +113,6 @@ impl Looks {
                 let layers = self.watch.look()?;
                 if let Some(record) = &mut self.record {
                     record.take(&layers)?;
-                }
-                if let Some(board) = &self.board {
-                    board.put(self.told.page(&layers));
                 }
                 return Ok(Some(layers));
             }
