@@ -1,7 +1,6 @@
 //! The place where text is read, and how it is laid out for it.
 
 use crate::tone::{plain, width};
-use unicode_width::UnicodeWidthChar;
 
 /// Labels at the beginning of a line are at most so wide: what follows is continued below its beginning.
 const LABEL: usize = 24;
@@ -30,23 +29,6 @@ impl Layout {
             return text;
         };
         let lines = text.split('\n').map(|line| broken(line, columns));
-        lines.collect::<Vec<_>>().join("\n")
-    }
-
-    /// The text without what is beyond the last column: for displays that are redrawn. Without codes.
-    pub fn cut(self, text: &str) -> String {
-        let Some(columns) = self.columns else {
-            return plain(text);
-        };
-        let text = plain(text);
-        let lines = text.split('\n').map(|line| {
-            let mut used = 0;
-            let fits = |c: &char| {
-                used += c.width().unwrap_or(0);
-                used <= columns
-            };
-            line.chars().take_while(fits).collect::<String>()
-        });
         lines.collect::<Vec<_>>().join("\n")
     }
 }
@@ -166,12 +148,6 @@ mod tests {
     fn a_path_stays_beside_its_label() {
         let line = "report  /a/path/that/is/longer/than/the/line";
         assert_eq!(at(20).lay(line), line);
-    }
-
-    #[test]
-    fn what_is_redrawn_is_cut_and_not_broken() {
-        assert_eq!(at(5).cut("hop  address\n漢漢漢\nab"), "hop  \n漢漢\nab");
-        assert_eq!(Layout::default().cut("as it is"), "as it is");
     }
 
     #[test]

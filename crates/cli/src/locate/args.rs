@@ -122,7 +122,6 @@ pub struct Wish {
     pub load: unbloat_loadtest::Options,
     /// Address of the load server.
     pub server: SocketAddr,
-    pub peer_name: Option<String>,
 }
 
 impl Args {
@@ -159,7 +158,6 @@ impl Args {
             server,
             load: self.load_options(target, server.ip())?,
             options,
-            peer_name: self.peer.clone(),
         })
     }
 

@@ -4,7 +4,6 @@ mod args;
 mod driver;
 mod load;
 mod text;
-mod view;
 
 pub use args::Args;
 
@@ -24,12 +23,12 @@ use std::net::SocketAddr;
 use unbloat_loadtest::{TargetError, TestError};
 #[cfg(feature = "runs")]
 use unbloat_locate::Finding;
+use unbloat_locate::Phase;
 #[cfg(feature = "runs")]
 use unbloat_locate_host::tables;
-use unbloat_locate_host::{Document, LocateError, Located};
+use unbloat_locate_host::{Document, LocateError, Located, Stage};
 #[cfg(feature = "runs")]
 use unbloat_run::{Clock, Input, RunInfo, Status};
-use view::View;
 
 /// File with the verdicts in a run's folder.
 #[cfg(feature = "runs")]
@@ -80,17 +79,19 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         let at = wish.server;
         knock(at).map_err(|source| CommandError::NoServer { at, source })?;
         let mut load = ServerLoad::new(wish.load.clone(), stop.clone());
-        let mut view = View::new(&wish.options.loads, wish.peer_name.is_some(), args.quiet);
+        let mut begun = None;
         let located = unbloat_locate_host::run(
             &wish.options,
             &mut load,
-            &mut |snapshot| {
-                let is_new = view.show(snapshot);
-                driver.look(snapshot.stage, is_new);
+            &mut |stage| {
+                let is_new = begun.replace(stage) != Some(stage);
+                if is_new && !args.quiet {
+                    note!("{}", words(stage));
+                }
+                driver.look(stage, is_new);
             },
             &stop,
         );
-        view.close();
         Ok::<_, CommandError>(located)
     })?;
     let mut located = match located {
@@ -109,6 +110,18 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         true => Exit::Interrupted,
         false => Exit::Complete,
     })
+}
+
+fn words(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Discover => "searching for hops",
+        Stage::Measure(Phase::Idle) => "measuring idle",
+        Stage::Measure(Phase::Down) => "measuring under download",
+        Stage::Measure(Phase::Up) => "measuring under upload",
+        Stage::Measure(Phase::Both) => "measuring under download and upload",
+        Stage::Fill(_) => "starting the load",
+        Stage::Drain => "waiting for queues to drain",
+    }
 }
 
 fn print(args: &Args, wish: &Wish, located: &Located) -> Result<(), CommandError> {

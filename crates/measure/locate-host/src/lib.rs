@@ -33,7 +33,6 @@ mod probe;
 mod prober;
 mod record;
 mod run;
-mod snapshot;
 pub mod tables;
 
 pub use document::Document;
@@ -43,4 +42,3 @@ pub use options::{Load, Options, Stage};
 pub use probe::Kind;
 pub use record::{Counts, Record};
 pub use run::{Located, run};
-pub use snapshot::{HopLine, Snapshot};

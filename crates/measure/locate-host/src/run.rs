@@ -6,13 +6,12 @@ use crate::options::{Load, Options, Stage};
 use crate::probe::Kind;
 use crate::prober::Prober;
 use crate::record::{Counts, Record};
-use crate::snapshot::{HopLine, Snapshot};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tracing::{debug, info};
 use unbloat_locate::{Evidence, LayerDelay, Layers, PEER, Params, Phase, Verdict, locate};
 
-/// Between two snapshots.
+/// Between two calls of the watcher.
 const TELL_EVERY: Duration = Duration::from_millis(250);
 /// For answers that are on their way when all is over.
 pub(crate) const LAST: Duration = Duration::from_millis(500);
@@ -39,8 +38,8 @@ impl Located {
     }
 }
 
-/// Who is told how the run stands.
-pub type Watcher<'a> = &'a mut dyn FnMut(&Snapshot);
+/// Who is told what is being done, ten times a second.
+pub type Watcher<'a> = &'a mut dyn FnMut(Stage);
 
 /// Measures the path to [`Options::target`] and says where its queues stand. Sets no load itself: without
 /// [`Options::loads`], `load` is not asked.
@@ -52,12 +51,7 @@ pub fn run(
 ) -> Result<Located, LocateError> {
     options.check()?;
     let mut prober = Prober::open(options)?;
-    watcher(&Snapshot {
-        stage: Stage::Discover,
-        elapsed: Duration::ZERO,
-        length: options.length(),
-        hops: Vec::new(),
-    });
+    watcher(Stage::Discover);
     let way = discover(&mut prober, options, stop)?.ok_or(LocateError::Stopped)?;
     if let (Some(at), Kind::Udp) = (way.far_end, options.kind) {
         prober.echo_far_end(at)?;
@@ -68,7 +62,6 @@ pub fn run(
         way,
         watcher,
         stop,
-        begin: Instant::now(),
         told: None,
         rounds: [0; 4],
     };
@@ -103,7 +96,6 @@ struct Run<'a> {
     way: Way,
     watcher: Watcher<'a>,
     stop: &'a AtomicBool,
-    begin: Instant,
     told: Option<Instant>,
     /// Of each phase.
     rounds: [u32; 4],
@@ -197,12 +189,7 @@ impl Run<'_> {
             return;
         }
         self.told = Some(Instant::now());
-        (self.watcher)(&Snapshot {
-            stage,
-            elapsed: self.begin.elapsed(),
-            length: self.options.length(),
-            hops: HopLine::all(&self.prober.book.records),
-        });
+        (self.watcher)(stage);
     }
 
     fn finish(mut self, done: Vec<Phase>, failed: Option<String>) -> Located {
