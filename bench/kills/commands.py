@@ -235,7 +235,7 @@ class Autorate(Command):
 
 class Uplink(Command):
     name = "uplink"
-    words = ["uplink", "--interface", "eth0", "--notsent-lowat", "128kB"]
+    words = ["uplink", "--interface", "eth0"]
 
     def is_ready(self, host):
         return "1:1 " in run("tc", "class", "show", "dev", "eth0")

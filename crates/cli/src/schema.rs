@@ -94,9 +94,6 @@ documents! {
     /// unbloat uplink --json, one line
     #[cfg(feature = "full")]
     Uplink => unbloat_uplink_host::State,
-    /// unbloat uplink --show-limits --json
-    #[cfg(feature = "full")]
-    UplinkLimits => unbloat_uplink_host::Layers,
     /// COMMAND --dry-run --json, but for sqm apply and fix
     #[cfg(feature = "full")]
     DryRun => crate::dry_run::Document<'_>,

@@ -35,7 +35,7 @@ impl Router {
     /// What the commands could change: queues, rules, settings, control groups, journals.
     fn state(&self) -> String {
         let script = "tc qdisc show; tc class show dev wan0; tc filter show dev wan0; ip -o link; \
-                      nft list ruleset 2>&1; cat /proc/sys/net/ipv4/tcp_notsent_lowat; \
+                      nft list ruleset 2>&1; \
                       find /sys/fs/cgroup -name 'unbloat-*' 2>&1";
         let mut shell = self.host.command("sh").unwrap();
         let output = shell.args(["-c", script]).output().unwrap();
@@ -76,12 +76,10 @@ fn shape_names_its_rules_and_rates() {
     assert_eq!(both["would"].as_array().unwrap().len(), 2);
 }
 
-fn uplink_names_its_commands_and_settings() {
+fn uplink_names_its_commands() {
     let router = Router::build();
-    let words = ["uplink", "--interface", "wan0"];
-    let told = router.would(&[&words[..], &["--notsent-lowat", "128 kB"]].concat());
+    let told = router.would(&["uplink", "--interface", "wan0"]);
     for step in [
-        "write 128000 to /proc/sys/net/ipv4/tcp_notsent_lowat\n",
         "tc qdisc del dev wan0 root\n",
         "tc qdisc add dev wan0 root handle 1: htb default 1\n",
     ] {
@@ -133,7 +131,7 @@ fn sqm_names_its_commands_and_what_it_would_restore() {
 unbloat_testkit::main! {
     root("a host of its own") => [
         shape_names_its_rules_and_rates,
-        uplink_names_its_commands_and_settings,
+        uplink_names_its_commands,
         drwa_names_its_programs,
         sqm_names_its_commands_and_what_it_would_restore,
     ],

@@ -64,14 +64,6 @@ fn dry_runs_are_as_their_schema_says() {
 }
 
 #[test]
-fn limits_of_a_device_are_as_their_schema_says() {
-    check(
-        "uplink-limits",
-        &printed("uplink --interface lo --show-limits --json"),
-    );
-}
-
-#[test]
 fn addresses_of_a_server_are_as_their_schema_says() {
     let mut server = unbloat()
         .args(["serve", "--listen", "127.0.0.1:0", "--json"])

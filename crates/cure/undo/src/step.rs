@@ -162,7 +162,7 @@ impl Step {
         })
     }
 
-    /// Before a limit of a driver's ring (BQL), the sockets' mark of what they hold unsent, or IPv4 forwarding is written.
+    /// Before IPv4 forwarding is written.
     pub fn setting(path: &Path) -> Result<Step, UndoError> {
         if !is_setting(path) {
             let path = path.to_owned();
@@ -338,26 +338,13 @@ pub(crate) fn is_setting(path: &Path) -> bool {
     let Some(path) = path.to_str() else {
         return false;
     };
-    let ring = || {
-        let mut parts = path.strip_prefix("/sys/class/net/")?.split('/');
-        let (device, queues, queue) = (parts.next()?, parts.next()?, parts.next()?);
-        let is_name = !device.is_empty() && device != "." && device != "..";
-        let number = queue.strip_prefix("tx-")?;
-        let is_queue = queues == "queues" && is_number(number);
-        let rest = parts.eq(["byte_queue_limits", "limit_max"]);
-        Some(is_name && is_queue && rest)
-    };
     let device = || {
         let of_devices = path.strip_prefix("/proc/sys/net/ipv4/conf/")?;
         let (name, setting) = of_devices.split_once('/')?;
         let is_name = !name.is_empty() && name != "." && name != "..";
         Some(is_name && setting == "forwarding")
     };
-    let of_all = ["tcp_notsent_lowat", "ip_forward"];
-    let is_of_all = path
-        .strip_prefix("/proc/sys/net/ipv4/")
-        .is_some_and(|setting| of_all.contains(&setting));
-    is_of_all || device().or_else(ring).unwrap_or(false)
+    path == "/proc/sys/net/ipv4/ip_forward" || device().unwrap_or(false)
 }
 
 fn is_number(text: &str) -> bool {
@@ -471,24 +458,17 @@ mod tests {
             "/proc/sys/net/ipv4/conf/../forwarding",
             "/proc/sys/net/ipv4/conf/eth0/../../../kernel/modprobe",
             "/proc/sys/net/ipv4/conf/eth0/rp_filter",
-            "/sys/class/net/../queues/tx-0/byte_queue_limits/limit_max",
-            "/sys/class/net/eth0/queues/tx-0/../../../limit_max",
-            "/sys/class/net/eth0/queues/tx-../byte_queue_limits/limit_max",
-            "/sys/class/net/eth0/queues/tx-0/byte_queue_limits/limit_max/x",
+            "/proc/sys/net/ipv4/ip_forward/x",
         ] {
             assert!(Step::setting(Path::new(path)).is_err(), "{path}");
             assert!(write_back(Path::new(path), "1").is_err(), "{path}");
         }
-        let mark = Path::new("/proc/sys/net/ipv4/tcp_notsent_lowat");
-        let step = Step::setting(mark).unwrap();
+        let switch = Path::new("/proc/sys/net/ipv4/ip_forward");
+        let step = Step::setting(switch).unwrap();
         assert!(matches!(step, Step::Setting { before, .. } if is_number(before.trim())));
-        assert!(write_back(mark, "|/bin/sh").is_err());
-        assert!(is_setting(Path::new("/proc/sys/net/ipv4/ip_forward")));
+        assert!(write_back(switch, "|/bin/sh").is_err());
         assert!(is_setting(Path::new(
             "/proc/sys/net/ipv4/conf/eth0.5/forwarding"
-        )));
-        assert!(is_setting(Path::new(
-            "/sys/class/net/eth0.5/queues/tx-12/byte_queue_limits/limit_max"
         )));
     }
 

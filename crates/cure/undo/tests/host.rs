@@ -323,13 +323,12 @@ fn planted(path: &Path) {
     let head = format!(
         r#"{{"claim":{{"resource":{{"router":{{"target":"x"}}}},"pid":1,"purpose":{{"command":"planted"}},"boot":"{boot}","namespace":0}}}}"#
     );
-    let step =
-        r#"{"step":{"setting":{"path":"/proc/sys/net/ipv4/tcp_notsent_lowat","before":"4711\n"}}}"#;
+    let step = r#"{"step":{"setting":{"path":"/proc/sys/net/ipv4/ip_forward","before":"1\n"}}}"#;
     fs::write(path, format!("{head}\n{step}\n")).unwrap();
 }
 
 fn mark() -> String {
-    fs::read_to_string("/proc/sys/net/ipv4/tcp_notsent_lowat").unwrap()
+    fs::read_to_string("/proc/sys/net/ipv4/ip_forward").unwrap()
 }
 
 fn what_others_may_have_written_is_not_done() {
@@ -371,7 +370,7 @@ fn what_others_may_have_written_is_not_done() {
         chown(folder.path(), Some(0), None).unwrap();
         let ours = Journals::at(folder.path().to_owned()).unwrap();
         ours.recover().unwrap()[0].undone.as_ref().unwrap();
-        assert_eq!(mark().trim(), "4711");
+        assert_eq!([before.trim(), mark().trim()], ["0", "1"]);
     });
     outcome.unwrap();
 }

@@ -1,7 +1,6 @@
 //! What can go wrong.
 
 use std::io;
-use std::path::PathBuf;
 use unbloat_undo::UndoError;
 
 #[derive(Debug, thiserror::Error)]
@@ -16,13 +15,9 @@ pub enum UplinkError {
     Rate { device: String, source: io::Error },
     #[error("there is no interface {device:?}; `ip link` lists them")]
     NoDevice { device: String },
-    #[error("{}: {source}", path.display())]
-    File { path: PathBuf, source: io::Error },
     #[error("{device}: cannot observe its packets: {source}")]
     Tap {
         device: String,
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    #[error("{text:?} has no such limit: {why}")]
-    NoLimit { text: String, why: &'static str },
 }

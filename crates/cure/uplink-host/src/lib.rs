@@ -5,7 +5,6 @@
 //! are undone at the end, and after a kill at the next start. Where nothing is learnt the class is open.
 
 mod control;
-mod device;
 mod error;
 mod news;
 mod rtnetlink;
@@ -13,6 +12,5 @@ mod shaper;
 mod tap;
 
 pub use control::{Control, State};
-pub use device::{Layers, Limits, layers, set_limits, steps};
 pub use error::UplinkError;
-pub use shaper::Shaper;
+pub use shaper::{Shaper, steps};

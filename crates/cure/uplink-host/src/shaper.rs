@@ -106,13 +106,13 @@ fn all(commands: &[&str], device: &str, claim: &Claim) -> Result<(), UplinkError
         .try_for_each(|words| tc(words, device, claim))
 }
 
-/// The commands that [`Shaper::open`] runs, where the kernel has fq_codel.
-pub(crate) fn commands(device: &str) -> Result<Vec<String>, UplinkError> {
+/// What [`crate::Control`] would do, a step each, where the kernel has fq_codel.
+pub fn steps(device: &str) -> Result<Vec<String>, UplinkError> {
     index(device)?;
     let all = [CLEAR].into_iter().chain(FAIR.iter().copied());
-    Ok(all
-        .map(|words| format!("tc {}", words.replace("DEVICE", device)))
-        .collect())
+    let commands = all.map(|words| format!("tc {}", words.replace("DEVICE", device)));
+    let rate = "set the rate of class 1:1 to what the modem drains".to_owned();
+    Ok(commands.chain([rate]).collect())
 }
 
 /// `DEVICE` stands for the device: its name is one argument, whatever is in it. It holds the claim: where this process is killed meanwhile,
