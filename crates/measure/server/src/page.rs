@@ -27,9 +27,9 @@ static INDEX: [Asset; 1] = [Asset {
 
 static STYLES: [Asset; 1] = assets!("text/css; charset=utf-8": "page.css");
 
-static SCRIPTS: [Asset; 16] = assets!(
+static SCRIPTS: [Asset; 15] = assets!(
     "text/javascript; charset=utf-8":
-    "account.js", "card.js", "clock.js", "history.js", "life.js", "live.js", "load.js", "numbers.js", "page.js", "plot.js", "probe.js",
+    "account.js", "clock.js", "history.js", "life.js", "live.js", "load.js", "numbers.js", "page.js", "plot.js", "probe.js",
     "record.js", "run.js", "shared.js", "show.js", "stages.js"
 );
 

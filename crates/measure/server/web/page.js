@@ -1,6 +1,5 @@
 // The page: one button, and what follows from it.
 
-import { card } from "./card.js";
 import { before, compared, History } from "./history.js";
 import { liveNumber } from "./live.js";
 import { delayText } from "./numbers.js";
@@ -144,10 +143,6 @@ async function copyLink() {
   }
 }
 
-function savePicture() {
-  card(result).toBlob((blob) => save(`unbloat-${result.taken_at.slice(0, 10)}.png`, blob), "image/png");
-}
-
 function fail(error) {
   if (error.name === "AbortError") return status("Stopped. Nothing was kept.");
   if (error.status === 401) return askToken();
@@ -193,7 +188,6 @@ find("token-form").onsubmit = (event) => {
 };
 find("export").onclick = () => save("unbloat.json", new Blob([history.exported()], { type: "application/json" }));
 find("copy").onclick = copyLink;
-find("picture").onclick = savePicture;
 find("clear").onclick = () => {
   if (!confirm("Delete all earlier tests?")) return;
   history.clear();
