@@ -65,12 +65,8 @@ pub enum As {
 
 /// What a plan needs: rates, or a run that has them.
 fn rates() -> clap::ArgGroup {
-    #[cfg(feature = "runs")]
-    const FROM: &[&str] = &["test", "analysis", "rate_down", "rate_up"];
-    #[cfg(not(feature = "runs"))]
-    const FROM: &[&str] = &["test", "rate_down", "rate_up"];
     clap::ArgGroup::new("rates")
-        .args(FROM)
+        .args(["test", "rate_down", "rate_up"])
         .required(true)
         .multiple(true)
 }

@@ -39,11 +39,6 @@ pub struct Line {
     #[arg(long, value_name = "RUN", value_parser = run_parser(), conflicts_with_all = ["rate_down", "rate_up"])]
     pub test: Option<PathBuf>,
 
-    /// Use this run of `unbloat analyze`, the bandwidth estimated by its flows
-    #[cfg(feature = "runs")]
-    #[arg(long, value_name = "RUN", value_parser = run_parser(), conflicts_with_all = ["test", "rate_down", "rate_up"])]
-    pub analysis: Option<PathBuf>,
-
     /// Downlink rate
     #[arg(long, value_name = "RATE")]
     pub rate_down: Option<Rate>,
@@ -55,10 +50,6 @@ pub struct Line {
     /// Detect ATM cells by echo requests of many sizes to a host behind the line. It takes about 75 s, and the line must be idle
     #[arg(long, value_name = "HOST", conflicts_with_all = ["line", "overhead"])]
     pub sweep: Option<String>,
-
-    /// Detect ATM cells from a CSV file with columns ip_bytes and rtt_ms
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["line", "overhead", "sweep"])]
-    pub sweep_file: Option<PathBuf>,
 
     /// Link layer, with overhead in bytes: ATM (ADSL, 44), PTM (VDSL, 30), DOCSIS (18), Ethernet (38)
     #[arg(long, value_name = "LINE", value_enum)]

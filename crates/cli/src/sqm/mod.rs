@@ -69,24 +69,11 @@ pub enum CommandError {
     Networkd(#[from] NetworkdError),
     #[error(transparent)]
     Uci(#[from] UciError),
-    #[cfg(feature = "runs")]
-    #[error(transparent)]
-    Run(#[from] unbloat_run::RunError),
-    #[cfg(feature = "runs")]
-    #[error("no rate in {run}: {wants}")]
-    NoRate { run: String, wants: &'static str },
     #[error(transparent)]
     Stored(#[from] StoredError),
     #[error("{run} is not valid: {reason}; run the test again")]
     Untrusted { run: String, reason: String },
-    #[cfg_attr(
-        feature = "runs",
-        error("no rates: give --test RUN, --analysis RUN, or --rate-down and --rate-up")
-    )]
-    #[cfg_attr(
-        not(feature = "runs"),
-        error("no rates: give --test RUN, or --rate-down and --rate-up")
-    )]
+    #[error("no rates: give --test RUN, or --rate-down and --rate-up")]
     NoRates,
     #[error("the router has no default route; give --interface")]
     NoDevice,

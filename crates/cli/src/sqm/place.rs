@@ -147,12 +147,10 @@ fn read(path: &Path) -> Result<Vec<Section>, CommandError> {
 
 /// The framing as given or as detected by a sweep over packet sizes; none if unknown.
 pub fn framing(line: &Line) -> Result<Option<Framing>, CommandError> {
-    let samples = match (&line.sweep, &line.sweep_file) {
-        (Some(host), _) => sweep::measure(host)?,
-        (None, Some(file)) => sweep::read(file)?,
-        (None, None) => return Ok(line.framing()),
+    let Some(host) = &line.sweep else {
+        return Ok(line.framing());
     };
-    match detect(&samples) {
+    match detect(&sweep::measure(host)?) {
         Detection::Atm { framing, rate } => {
             note!(
                 "unbloat: detected {framing}: delay rises in steps with packet size; {rate} over the round trip"
@@ -176,10 +174,6 @@ pub fn rates(given: &Line, framing: Framing) -> Result<Both<Option<Rate>>, Comma
     if let Some(run) = &given.test {
         let framed = |load: LoadedDirection| framing.of_ip(load.line);
         return Ok(measured::of_test(run)?.map(|load| load.map(framed)));
-    }
-    #[cfg(feature = "runs")]
-    if let Some(run) = &given.analysis {
-        return Ok(measured::of_capture(run)?.map(|rate| rate.map(|rate| framing.line_rate(rate))));
     }
     Ok(Both::new(given.rate_down, given.rate_up))
 }
