@@ -120,10 +120,7 @@ fn a_table_goes_to_standard_output_and_nothing_else_does() {
 }
 
 #[test]
-fn every_format_tells_the_same_number_of_flows() {
-    let json = text(&run(&["analyze", &capture(), "--format", "json"]).stdout);
-    let json: serde_json::Value = serde_json::from_str(&json).expect("one JSON value");
-    assert_eq!(json["tables"]["flows"].as_array().map(Vec::len), Some(10));
+fn each_flow_is_a_line_of_json() {
     let lines = text(&run(&["analyze", &capture(), "--format", "jsonl"]).stdout);
     assert_eq!(lines.lines().count(), 10);
 }

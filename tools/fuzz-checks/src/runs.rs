@@ -95,17 +95,18 @@ pub fn tables(bytes: &[u8]) {
         let text = done.and_then(|()| writer.finish());
         String::from_utf8(text.expect("memory takes all")).expect("text is UTF-8")
     };
-    match kind % 5 {
+    match kind % 4 {
         0 => same_csv(&text(FormatKind::Csv), &rows),
-        1 => same_json(&text(FormatKind::Json), &rows),
-        2 => text(FormatKind::Jsonl)
+        1 => text(FormatKind::Jsonl)
             .lines()
             .enumerate()
             .for_each(|(row, line)| {
+                // JSON escapes what acts; whoever shows the text shows escapes.
+                assert!(!line.contains(|c: char| c < ' '), "{line:?}");
                 let read: serde_json::Value = serde_json::from_str(line).expect("an object a line");
                 same_object(&read, &rows, row);
             }),
-        3 => are_said(&text(FormatKind::Table)),
+        2 => are_said(&text(FormatKind::Table)),
         _ => same_parquet(&table, &rows),
     }
 }
@@ -168,19 +169,6 @@ fn same_csv(text: &str, rows: &Rows) {
             }
         }
     }
-}
-
-fn same_json(text: &str, rows: &Rows) {
-    let read: serde_json::Value = serde_json::from_str(text).expect("JSON");
-    let all = read["tables"]["t"].as_array().expect("a list of rows");
-    assert_eq!(all.len(), rows.len());
-    for (row, object) in all.iter().enumerate() {
-        same_object(object, rows, row);
-    }
-    // JSON escapes what acts; whoever shows the text shows escapes.
-    text.lines().for_each(|line| {
-        assert!(!line.contains(|c: char| c < ' '), "{line:?}");
-    });
 }
 
 fn same_object(object: &serde_json::Value, rows: &Rows, row: usize) {

@@ -27,7 +27,7 @@ const SYNTAXES: &[(&str, &str)] = &[
     ("FINGERPRINT", "SHA-256, 64 hexadecimal digits"),
     ("FLOW_ID", "flow_id of the table flows"),
     ("FOLDER", "path of a folder to create"),
-    ("FORMAT", "table, json, jsonl or csv"),
+    ("FORMAT", "table, jsonl or csv"),
     ("HOST", "name or address"),
     ("HOST: COMMAND", "name in a scenario, and a shell command"),
     ("HOST:PORT", "name or address, and port"),

@@ -115,7 +115,7 @@ pub fn parse() -> (VerboseArgs, Command) {
     }
 }
 
-/// Tables are printed as JSON by `--format json`; documents by `--json`.
+/// Tables are printed as JSON by `--format jsonl`; documents by `--json`.
 fn say_what_prints_json(error: &mut clap::Error) {
     let is_json = matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(arg)) if arg == "--json");
     if !is_json {
@@ -129,7 +129,7 @@ fn say_what_prints_json(error: &mut clap::Error) {
         .get_arguments()
         .any(|arg| arg.get_long() == Some("format"));
     let tip = match has_tables {
-        true => "`--format json` prints a table as JSON",
+        true => "`--format jsonl` prints a table as JSON",
         false => "this command prints no JSON",
     };
     let tips = ContextValue::StyledStrs(vec![StyledStr::from(tip)]);

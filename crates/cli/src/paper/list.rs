@@ -12,7 +12,7 @@ pub fn print(args: &Args, papers: &[Paper]) -> Result<Exit, PaperCommandError> {
     match args.print.of("figures") {
         Some(wanted) => wanted.print(&[rows(papers)])?,
         None if args.json => {
-            note!("unbloat: the list is a table: --format json prints it as JSON");
+            note!("unbloat: the list is a table: --format jsonl prints it as JSON");
             return Ok(Exit::Usage);
         }
         None => print::text(&text(papers))?,

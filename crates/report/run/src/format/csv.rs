@@ -85,10 +85,6 @@ impl Format for Csv {
     fn finish_table(&mut self, _: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }
-
-    fn finish(&mut self, _: &mut dyn Write) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 fn push_field(line: &mut Vec<u8>, text: &str) {

@@ -5,9 +5,7 @@
 
 mod cell;
 mod csv;
-mod json;
 mod jsonl;
-mod object;
 mod table;
 
 use crate::TableSchema;
@@ -15,7 +13,7 @@ use std::io::{self, Write};
 use unbloat_table::{ColumnData, Table};
 
 /// How tables turn into text. Calls come in the order `begin_table`, any `append`,
-/// `finish_table` for each table, then `finish`.
+/// `finish_table` for each table.
 trait Format {
     fn begin_table(&mut self, out: &mut dyn Write, table: &TableSchema) -> io::Result<()>;
     /// Writes the rows of `columns`, which all have the same length.
@@ -26,7 +24,6 @@ trait Format {
         rows: usize,
     ) -> io::Result<()>;
     fn finish_table(&mut self, out: &mut dyn Write) -> io::Result<()>;
-    fn finish(&mut self, out: &mut dyn Write) -> io::Result<()>;
 }
 
 /// Bounds of what is meant for eyes; formats for programs write everything.
@@ -62,8 +59,6 @@ macro_rules! formats {
 formats! {
     /// Aligned columns for people.
     Table => "table", table::Aligned::new;
-    /// One object with all tables.
-    Json => "json", json::Json::new;
     /// One object per row and line.
     Jsonl => "jsonl", jsonl::JsonLines::new;
     /// Comma-separated values.
@@ -116,7 +111,6 @@ impl<W: Write> TextWriter<W> {
     /// Ends the text and gives the output back, flushed.
     pub fn finish(mut self) -> io::Result<W> {
         self.end_table()?;
-        self.format.finish(&mut self.out)?;
         self.out.flush()?;
         Ok(self.out)
     }

@@ -105,10 +105,6 @@ impl Format for Aligned {
             None => writeln!(out),
         }
     }
-
-    fn finish(&mut self, _: &mut dyn Write) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 impl Column {
