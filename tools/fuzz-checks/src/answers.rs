@@ -102,9 +102,10 @@ pub fn neighbour(bytes: &[u8]) {
 /// Whom a test would ask.
 fn reached(target: Target) -> (String, u16, bool) {
     match target {
-        Target::Responsiveness(origin) | Target::Cloudflare(origin) | Target::Ndt7(origin) => {
-            (origin.host, origin.port, origin.is_tls)
-        }
+        Target::Responsiveness(origin)
+        | Target::Cloudflare(origin)
+        | Target::Ndt7(origin)
+        | Target::Mlab(origin) => (origin.host, origin.port, origin.is_tls),
         Target::Irtt { host, port } => (host, port, false),
     }
 }
