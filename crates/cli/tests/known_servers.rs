@@ -1,9 +1,10 @@
 //! A server that no authority vouches for is accepted once, by the user, as ssh does it.
 
-use rustix::fs::{Mode, OFlags};
-use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read, Write};
+mod pty;
+
+use pty::Pty;
+use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
@@ -73,34 +74,19 @@ impl World {
         String::from_utf8(output.stderr).unwrap()
     }
 
-    fn asked(&self, answer: &str) -> (File, Child) {
-        let (terminal, child, shown) = in_terminal(self.test(), answer);
+    fn asked(&self, answer: &str) -> Pty {
+        let (terminal, shown) = in_terminal(self.test(), answer);
         assert!(shown.contains(&self.fingerprint), "{shown}");
-        (terminal, child)
+        terminal
     }
 }
 
-/// Gives a command this answer in a terminal; returns the terminal, the command and what it showed before it asked.
-fn in_terminal(mut command: Command, answer: &str) -> (File, Child, String) {
-    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-    let master = openpt(flags).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap();
-    let ours = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let terminal = rustix::fs::open(name, ours, Mode::empty()).unwrap();
-    command.stdin(terminal.try_clone().unwrap());
-    command.stdout(Stdio::null()).stderr(terminal);
-    let child = command.spawn().unwrap();
-    let mut master = File::from(master);
-    let mut shown = Vec::new();
-    while !String::from_utf8_lossy(&shown).contains("[y/N]") {
-        let mut some = [0; 256];
-        let len = master.read(&mut some).unwrap();
-        shown.extend(&some[..len]);
-    }
-    let shown = String::from_utf8_lossy(&shown).into_owned();
-    master.write_all(answer.as_bytes()).unwrap();
-    (master, child, shown)
+/// Gives a command this answer in a terminal; returns both and what it showed before it asked.
+fn in_terminal(mut command: Command, answer: &str) -> (Pty, String) {
+    let mut terminal = Pty::run(&mut command, 200);
+    let shown = terminal.shown().until(&["[y/N]"]);
+    terminal.press(answer);
+    (terminal, shown)
 }
 
 impl Drop for World {
@@ -119,19 +105,19 @@ fn a_stranger_is_believed_only_when_the_user_says_so_and_then_for_good() {
         "{told}"
     );
 
-    let (_terminal, mut refused) = world.asked("n\n");
-    assert_eq!(refused.wait().unwrap().code(), Some(1));
+    let mut refused = world.asked("n\n");
+    assert_eq!(refused.end().code(), Some(1));
     assert!(!world.known().exists());
 
-    let (_other, mut accepted) = world.asked("y\n");
+    let mut accepted = world.asked("y\n");
     let line = format!("{} {}\n", world.address, world.fingerprint);
     let begun = std::time::Instant::now();
     while fs::read_to_string(world.known()).unwrap_or_default() != line {
         assert!(begun.elapsed().as_secs() < 60, "it is not remembered");
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    accepted.kill().unwrap();
-    accepted.wait().unwrap();
+    accepted.child.kill().unwrap();
+    accepted.child.wait().unwrap();
 
     // The same certificate after a restart: nothing is asked, and the test begins.
     world.server.kill().unwrap();
@@ -181,8 +167,8 @@ fn a_service_that_publishes_tests_gets_none_before_the_user_agrees() {
         told.contains("publishes every test") && told.contains("`unbloat test mlab`"),
         "{told}"
     );
-    let (_terminal, mut refused, shown) = in_terminal(test(), "n\n");
+    let (mut refused, shown) = in_terminal(test(), "n\n");
     assert!(shown.contains("publishes every test"), "{shown}");
-    assert_eq!(refused.wait().unwrap().code(), Some(1));
+    assert_eq!(refused.end().code(), Some(1));
     assert!(!home.path().join(".local").exists());
 }

@@ -38,7 +38,7 @@ impl Located {
     }
 }
 
-/// Who is told what is being done, ten times a second.
+/// Called ten times a second with the stage of the measurement.
 pub type Watcher<'a> = &'a mut dyn FnMut(Stage);
 
 /// Measures the path to [`Options::target`] and says where its queues stand. Sets no load itself: without

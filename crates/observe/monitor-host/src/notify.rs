@@ -32,7 +32,7 @@ pub struct Notifier {
 }
 
 impl Notifier {
-    /// To a command line for `/bin/sh`. `failed` is told of alerts that it did not take.
+    /// Runs `line` with `/bin/sh` for each alert. `failed` is called with the reason if an alert could not be delivered.
     ///
     /// # Errors
     /// No thread can be started.

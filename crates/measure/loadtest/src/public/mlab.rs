@@ -1,8 +1,8 @@
 //! M-Lab's nearest servers of ndt7.
 //!
 //! # References
-//! M-Lab's Locate API 2.0.0 (m-lab/locate, `USAGE.md`): up to four servers, the nearest first, with URLs that a token opens for a while; a client that
-//! one of them refuses goes on to the next, and reports it where all do.
+//! M-Lab's Locate API 2.0.0 (m-lab/locate, `USAGE.md`): up to four servers, the nearest first, with URLs that contain a token of short life. A
+//! client tries the next server if one refuses it, and tells the user if all do.
 
 use super::{BOUND, Public};
 use crate::options::Options;

@@ -63,12 +63,14 @@ impl Public {
 
     /// What the user has to agree to before the first test; none if nothing is published.
     pub fn terms(&self) -> Option<Terms> {
-        let text = format!(
-            "{} publishes every test: the public address of this host, the time and all that its server measures ({})",
-            self.host, self.policy
-        );
-        let digest = Sha256::digest(&text).into();
-        self.publishes.then_some(Terms { text, digest })
+        self.publishes.then(|| {
+            let text = format!(
+                "{} publishes every test: the public address of this host, the time and all that its server measures ({})",
+                self.host, self.policy
+            );
+            let digest = Sha256::digest(&text).into();
+            Terms { text, digest }
+        })
     }
 }
 
