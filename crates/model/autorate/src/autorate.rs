@@ -420,13 +420,15 @@ impl Side {
         });
         is_worth.then(|| {
             self.told = Some(after);
+            let seen = self.evidence(now);
+            let delay = seen.delay.map(|delay| delay.max(Delta::ZERO));
             Decision {
                 at: now,
                 direction: self.direction,
                 before,
                 after,
                 reason,
-                evidence: self.evidence(now),
+                evidence: Evidence { delay, ..seen },
             }
         })
     }

@@ -86,27 +86,18 @@ fn an_oracle_keeps_the_queue_that_it_foresees_off_the_line() {
     assert!(now < 60.0 && late > now + 20.0, "{now} {late}");
 }
 
-/// Somebody types for a minute while the route changes by 25 ms every 8 s; then a download begins.
-fn idle(kind: &str) -> Vec<RunResult> {
-    let detours: Vec<_> = (1..8)
-        .map(|k| {
-            format!(
-                "{{ after = \"{} s\", longer = \"{} ms\" }}",
-                k * 8,
-                k % 2 * 25
-            )
-        })
-        .collect();
-    let detours = detours.join(", ");
+/// Goodput of a download of some seconds after somebody has typed for a minute, over a path that varies.
+fn download_after_idle(kind: &str, path: &str, lasts_s: u32) -> f64 {
+    let end_s = 62 + lasts_s;
     let text = format!(
         r#"
         [scenario]
-        duration = "66 s"
+        duration = "{end_s} s"
         sample_every = "0 s"
         [[link.down.hop]]
         rate = "60 Mbit/s"
         delay = "10 ms"
-        detours = [{detours}]
+        {path}
         queue = {{ kind = "droptail", limit = "300 ms" }}
         [[link.down.hop]]
         queue = {{ kind = "cake", rate = "1 Gbit/s", ingress = true }}
@@ -115,7 +106,7 @@ fn idle(kind: &str) -> Vec<RunResult> {
         [[link.up.hop]]
         rate = "10 Mbit/s"
         delay = "10 ms"
-        detours = [{detours}]
+        {path}
         queue = {{ kind = "droptail", limit = "300 ms" }}
         [[flow]]
         name = "keys"
@@ -129,16 +120,29 @@ fn idle(kind: &str) -> Vec<RunResult> {
         "#
     );
     let built = Node::parse(&text).and_then(|node| build(&node, &|_| Err(String::new())));
-    results(&unbloat_sim::run(
-        &built.unwrap_or_else(|error| panic!("{error}")),
-    ))
+    let run = unbloat_sim::run(&built.unwrap_or_else(|error| panic!("{error}")));
+    value(&results(&run), "download", "goodput_bps")
 }
 
 #[test]
 fn a_line_that_idles_while_routes_change_is_all_there_when_a_download_begins() {
-    let goodput = |kind| value(&idle(kind), "download", "goodput_bps");
-    let (off, follow) = (goodput("off"), goodput("follow"));
+    let detour = |k: u32| {
+        let longer_ms = k % 2 * 25;
+        format!("{{ after = \"{} s\", longer = \"{longer_ms} ms\" }}", k * 8)
+    };
+    let detours: Vec<_> = (1..8).map(detour).collect();
+    let path = format!("detours = [{}]", detours.join(", "));
+    let [off, follow] = ["off", "follow"].map(|kind| download_after_idle(kind, &path, 4));
     assert!(off > 45e6 && follow > 0.8 * off, "{follow} of {off}");
+}
+
+#[test]
+fn jitter_that_was_there_without_load_does_not_slow_a_download() {
+    for jitter_ms in [25, 40, 70] {
+        let path = format!("jitter = \"{jitter_ms} ms\"");
+        let [off, follow] = ["off", "follow"].map(|kind| download_after_idle(kind, &path, 20));
+        assert!(follow > 0.9 * off, "{jitter_ms} ms: {follow} of {off}");
+    }
 }
 
 #[test]

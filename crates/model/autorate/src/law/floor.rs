@@ -2,6 +2,7 @@
 //!
 //! Flows know their least delay of the last 30 s. A path that has become longer meanwhile looks like a queue until then: a satellite hands
 //! over, a route changes, a radio goes to sleep between packets. Load tells them apart: a queue that nobody feeds is gone.
+//! So is a radio's jitter: it is there without load, too.
 
 use unbloat_stats::WindowedMin;
 use unbloat_units::{Delta, Time};
@@ -11,6 +12,10 @@ const LIGHT: Delta = Delta::secs(1);
 /// A delay stands as long as it grows by no more than this share, or this much.
 const BAND: f64 = 0.1;
 const BAND_LEAST: Delta = Delta::ms(5);
+/// One of twenty delays without load exceeds the jitter, which goes up by nineteen steps for it and down by one for each of the others.
+const STEP: Delta = Delta::us(200);
+/// Jitter beyond this is not believed: another host may load the line.
+const MOST_JITTER: Delta = Delta::ms(100);
 /// Load is gone if no more than this share of it is left.
 const LEFT: f64 = 0.7;
 
@@ -18,6 +23,9 @@ const LEFT: f64 = 0.7;
 #[derive(Clone, Debug)]
 pub(crate) struct Floor {
     longer: Delta,
+    /// By how much the delays without load vary above that. A load makes delays of all of it: packets keep their order, so that one which is held
+    /// up holds up those behind it.
+    jitter: Delta,
     /// Delays of the last [`LIGHT`], and since when traffic has been light.
     delays: WindowedMin<Delta>,
     light_since: Option<Time>,
@@ -39,6 +47,7 @@ impl Default for Floor {
     fn default() -> Floor {
         Floor {
             longer: Delta::ZERO,
+            jitter: Delta::ZERO,
             delays: WindowedMin::new(LIGHT),
             light_since: None,
             standing: None,
@@ -47,14 +56,16 @@ impl Default for Floor {
 }
 
 impl Floor {
-    /// By how much the path is longer than flows know.
+    /// By how much the path is longer than flows know, its jitter included.
     pub(crate) fn longer(&self) -> Delta {
-        self.longer
+        self.longer + self.jitter
     }
 
     /// A delay beyond [`Floor::longer`], and whether too little is under way to make it. What of it is not the path's.
+    ///
+    /// The jitter is a running quantile: Ma et al., "Frugal Streaming for Estimating Quantiles", 2013, with steps by the quantile instead of by chance.
     pub(crate) fn see(&mut self, now: Time, wait: Delta, is_light: bool) -> Delta {
-        let delay = self.longer + wait;
+        let delay = self.longer() + wait;
         let least = self.delays.push(now, delay);
         self.longer = self.longer.min(delay);
         if !is_light {
@@ -62,7 +73,14 @@ impl Floor {
         } else if now.since(*self.light_since.get_or_insert(now)) > LIGHT {
             self.longer = self.longer.max(least);
         }
-        delay - self.longer
+        if is_light {
+            let step = match delay > self.longer() {
+                true => STEP * 19,
+                false => STEP * -1,
+            };
+            self.jitter = (self.jitter + step).clamp(Delta::ZERO, MOST_JITTER);
+        }
+        (delay - self.longer()).max(Delta::ZERO)
     }
 
     /// Nothing waits.
