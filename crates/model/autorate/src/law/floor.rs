@@ -13,7 +13,8 @@ const LIGHT: Delta = Delta::secs(1);
 const BAND: f64 = 0.1;
 const BAND_LEAST: Delta = Delta::ms(5);
 /// One of twenty delays without load exceeds the jitter, which goes up by nineteen steps for it and down by one for each of the others.
-const STEP: Delta = Delta::us(200);
+/// Keystrokes teach it within ten seconds, and the first packets of a download hardly.
+const STEP: Delta = Delta::us(50);
 /// Jitter beyond this is not believed: another host may load the line.
 const MOST_JITTER: Delta = Delta::ms(100);
 /// Load is gone if no more than this share of it is left.
@@ -72,8 +73,6 @@ impl Floor {
             self.light_since = None;
         } else if now.since(*self.light_since.get_or_insert(now)) > LIGHT {
             self.longer = self.longer.max(least);
-        }
-        if is_light {
             let step = match delay > self.longer() {
                 true => STEP * 19,
                 false => STEP * -1,
