@@ -145,6 +145,8 @@ def score(run):
         if sentence:
             # Without datagrams, the round trips while this direction alone is loaded.
             added = {when: next(load[way]["added"] or load["added_rtt"] for load in said[when]["loads"] if load["load"] == way) for when in ("before", "after")}
+            if not all(added.values()):
+                continue
             named = {when: one["p95"]["ms"] for when, one in added.items()}
             # The shaper keeps at least a packet, 40 ms at 0.3 Mbit/s.
             off_by = {"before": OFF_BY_MS["before"], "after": OFF_BY_MS["after"] + 12 / line[f"{way}_mbps"]}
