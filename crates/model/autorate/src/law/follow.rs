@@ -16,11 +16,12 @@
 //!
 //! # What is no queue
 //! A delay says that the line is full only if the line is loaded and what is on it can make that delay. Otherwise the path has become
-//! longer: another route, another satellite, a radio that slept. Two rules keep such delays from setting a rate:
+//! longer: another route, another satellite, a radio that slept. Three rules keep such delays from setting a rate:
 //! - Fewer bytes than [`FEWEST_BYTES`] wait, as with keystrokes: nothing is decided, and a delay that stays meanwhile is the path's
 //!   ([`Floor`]).
 //! - The delay does not grow although less has come since, by as much as a queue of it would hold: the path is longer by it, and the rate is
 //!   what the line delivered before ([`Reason::Moved`]).
+//! - Delays without load vary: as much of one under load is the path's jitter ([`Floor`]).
 //!
 //! # How a load begins
 //! TCP's slow start sends up to twice what the line carries until it meets a loss. A cut for that queue, and the drops of the shaper
