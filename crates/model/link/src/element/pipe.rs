@@ -1,11 +1,11 @@
 //! A drop-tail queue in front of a constant rate, and the delay behind it: the times of a packet are known when it arrives.
 
+use super::ring::Slots;
 use crate::bottleneck;
 use crate::seam::{Element, Output, Place};
 use crate::service::constant::Constant;
 use crate::service::{self, Service};
 use fastrand::Rng;
-use std::collections::VecDeque;
 use unbloat_qdisc::discipline::droptail;
 use unbloat_qdisc::{Backlog, Event, Packet, Reason};
 use unbloat_units::{Bytes, Delta, Framing, Rate, Time};
@@ -18,18 +18,21 @@ pub struct Pipe {
     framing: Framing,
     delay: Delta,
     /// Packets that wait, are being sent or are in the delay, in the order of arrival.
-    packets: VecDeque<Passing>,
-    /// So many of them, the first ones, have left the link. The next one is being sent.
-    sent: usize,
-    /// Until then.
+    packets: Slots<Passing>,
+    /// Number of the one that is being sent.
+    sending: usize,
+    /// When the first one leaves the delay, if it is there.
+    next_leaves: Time,
+    /// When the one that is being sent has left the link.
     next_sent: Time,
-    /// When the last one has left the link.
+    /// When the last one has.
     all_sent: Time,
     bytes: Bytes,
     waiting_bytes: Bytes,
     is_fed: bool,
 }
 
+/// A cache line.
 #[derive(Clone, Copy, Debug)]
 struct Passing {
     /// When its last byte leaves the link.
@@ -58,8 +61,9 @@ impl Pipe {
             service: Constant::new(*service),
             framing: params.framing,
             delay: delay.max(Delta::ZERO),
-            packets: VecDeque::new(),
-            sent: 0,
+            packets: Slots::default(),
+            sending: 0,
+            next_leaves: Time::MAX,
             next_sent: Time::MAX,
             all_sent: Time::MAX,
             bytes: Bytes::ZERO,
@@ -73,12 +77,14 @@ impl Pipe {
         self.is_fed = true;
     }
 
+    #[inline]
     fn is_idle(&self) -> bool {
-        self.sent == self.packets.len()
+        self.sending == self.packets.end
     }
 
+    #[inline]
     fn waiting(&self) -> usize {
-        (self.packets.len() - self.sent).saturating_sub(1)
+        (self.packets.end - self.sending).saturating_sub(1)
     }
 
     #[inline]
@@ -89,8 +95,7 @@ impl Pipe {
 
     /// Appends a packet that arrives at `now` and is sent from `begin` on.
     #[inline(always)]
-    fn push(&mut self, now: Time, begin: Time, mut packet: Packet) {
-        packet.enqueued = now;
+    fn push(&mut self, now: Time, begin: Time, packet: &Packet) {
         let len = packet.len.bytes();
         self.bytes += len;
         self.waiting_bytes += len;
@@ -98,10 +103,16 @@ impl Pipe {
         let sent = self.service.finish(begin, wire_bytes);
         self.all_sent = sent;
         let leaves = sent + self.delay;
-        self.packets.push_back(Passing {
+        if self.packets.is_empty() {
+            self.next_leaves = leaves;
+        }
+        self.packets.push(Passing {
             sent,
             leaves,
-            packet,
+            packet: Packet {
+                enqueued: now,
+                ..*packet
+            },
         });
     }
 
@@ -109,7 +120,8 @@ impl Pipe {
     #[inline(always)]
     fn begin(&mut self, now: Time, out: &mut impl Output) {
         self.next_sent = Time::MAX;
-        if let Some(Passing { sent, packet, .. }) = self.packets.get(self.sent) {
+        if !self.is_idle() {
+            let Passing { sent, packet, .. } = self.packets.at(self.sending);
             self.next_sent = *sent;
             self.waiting_bytes = self.waiting_bytes - packet.len.bytes();
             out.waited(now, Place::Queue, packet, now - packet.enqueued);
@@ -121,8 +133,8 @@ impl Pipe {
     fn settle(&mut self, now: Time, out: &mut impl Output) {
         while self.next_sent <= now && !self.is_idle() {
             let at = self.next_sent;
-            self.sent += 1;
-            if self.packets[0].leaves <= at {
+            self.sending += 1;
+            if self.next_leaves <= at {
                 self.deliver_late(at, out);
             }
             if self.is_fed && self.is_idle() {
@@ -134,7 +146,7 @@ impl Pipe {
 
     fn refill(&mut self, now: Time, out: &mut impl Output) {
         match out.next(now) {
-            Some(packet) if self.has_room(&packet) => self.push(now, now, packet),
+            Some(packet) if self.has_room(&packet) => self.push(now, now, &packet),
             Some(packet) => out.event(now, dropped(packet)),
             None => {}
         }
@@ -148,14 +160,15 @@ impl Pipe {
 
     #[inline(always)]
     fn deliver_due(&mut self, now: Time, out: &mut impl Output) {
-        while let Some(first) = self.packets.front()
-            && first.leaves <= now
-            && self.sent > 0
-        {
-            let Passing { leaves, packet, .. } = *first;
-            self.packets.pop_front();
-            self.sent -= 1;
+        while self.next_leaves <= now && self.packets.first < self.sending {
+            let leaves = self.next_leaves;
+            let packet = self.packets.at(self.packets.first).packet;
+            self.packets.first += 1;
             self.bytes = self.bytes - packet.len.bytes();
+            self.next_leaves = match self.packets.is_empty() {
+                true => Time::MAX,
+                false => self.packets.at(self.packets.first).leaves,
+            };
             out.deliver(leaves, packet);
         }
     }
@@ -179,7 +192,7 @@ impl Element for Pipe {
             true => self.service.ready(now, false),
             false => self.all_sent,
         };
-        self.push(now, begin, packet);
+        self.push(now, begin, &packet);
         if is_idle {
             self.begin(now, out);
         }
@@ -187,7 +200,7 @@ impl Element for Pipe {
 
     #[inline]
     fn next_at(&self) -> Option<Time> {
-        let mut next = self.packets.front()?.leaves;
+        let mut next = self.next_leaves;
         if self.is_fed {
             next = next.min(self.next_sent);
         }
@@ -202,7 +215,8 @@ impl Element for Pipe {
 
     #[inline]
     fn coming(&self, after: usize) -> Option<&Packet> {
-        self.packets.get(after).map(|passing| &passing.packet)
+        let number = self.packets.first + after;
+        (number < self.packets.end).then(|| &self.packets.at(number).packet)
     }
 
     fn latency(&self) -> Delta {

@@ -46,8 +46,7 @@ impl Service for Constant {
 
     #[inline]
     fn finish(&mut self, begin: Time, wire_bytes: u64) -> Time {
-        let work = self.ahead.take(wire_bytes);
-        self.ahead.finish(begin, work, self.rate)
+        self.ahead.finish_packet(begin, wire_bytes, self.rate)
     }
 }
 

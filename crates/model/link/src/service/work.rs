@@ -35,7 +35,7 @@ pub(crate) fn time_for(work: i128, rate: Rate) -> Option<(Delta, i128)> {
 /// The point of a busy period at which a server stands: a whole nanosecond, and the work that it
 /// has already done on the next packet by then.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ahead(i128);
+pub(crate) struct Ahead(u64);
 
 impl Ahead {
     pub(crate) fn reset(&mut self) {
@@ -45,7 +45,24 @@ impl Ahead {
     /// What is left to do of a packet.
     #[inline]
     pub(crate) fn take(&mut self, wire_bytes: u64) -> i128 {
-        i128::from(wire_bytes) * PER_BYTE - std::mem::take(&mut self.0)
+        i128::from(wire_bytes) * PER_BYTE - i128::from(std::mem::take(&mut self.0))
+    }
+
+    /// When a packet is done that is begun at `start`, at a rate that stays.
+    #[inline]
+    pub(crate) fn finish_packet(&mut self, start: Time, wire_bytes: u64, rate: Rate) -> Time {
+        // Almost always 64 bits are enough.
+        let whole = wire_bytes.checked_mul(PER_BYTE as u64);
+        if let Some(left) = whole.and_then(|whole| whole.checked_sub(self.0))
+            && rate > Rate::bps(1)
+        {
+            let ns = left.div_ceil(rate.as_bps());
+            // Less than the rate, so the two may wrap.
+            self.0 = ns.wrapping_mul(rate.as_bps()).wrapping_sub(left);
+            return start + Delta::ns(ns as i64);
+        }
+        let work = self.take(wire_bytes);
+        self.finish(start, work, rate)
     }
 
     /// When `work` is done at `rate` from `start` on.
@@ -53,7 +70,7 @@ impl Ahead {
     pub(crate) fn finish(&mut self, start: Time, work: i128, rate: Rate) -> Time {
         match time_for(work, rate) {
             Some((span, beyond)) => {
-                self.0 = beyond;
+                self.0 = beyond as u64;
                 start + span
             }
             None => Time::MAX,
