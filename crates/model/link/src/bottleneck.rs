@@ -93,6 +93,7 @@ impl<Q: Queue, S: Service> Bottleneck<Q, S> {
     }
 
     /// Asks for the next packet if none waits.
+    #[inline]
     fn refill(&mut self, now: Time, out: &mut impl Output) {
         if self.is_fed
             && self.queue.backlog().packets == 0
@@ -125,6 +126,7 @@ impl<Q: Queue, S: Service> Bottleneck<Q, S> {
         self.send(begin.max(now), packet, out);
     }
 
+    #[inline]
     fn begin(&mut self, now: Time, out: &mut impl Output) {
         let mut cx = Context {
             rng: &mut self.rng,
@@ -141,6 +143,7 @@ impl<Q: Queue, S: Service> Bottleneck<Q, S> {
         self.send(now, packet, out);
     }
 
+    #[inline]
     fn send(&mut self, now: Time, packet: Packet, out: &mut impl Output) {
         out.waited(now, self.place, &packet, now - packet.enqueued);
         let wire_bytes = self.framing.wire_bytes(packet.len.as_u32());

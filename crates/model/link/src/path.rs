@@ -1,5 +1,6 @@
 //! A row of elements, one way from end to end.
 
+use crate::element::delay::Delay;
 use crate::element::pipe::Pipe;
 use crate::radio::rrc;
 use crate::registry::{AnyElement, Config};
@@ -146,27 +147,38 @@ fn latency_behind(elements: &[AnyElement]) -> Vec<Delta> {
 }
 
 impl Element for Path {
-    #[inline]
+    #[inline(always)]
     fn accept(&mut self, now: Time, packet: Packet, out: &mut impl Output) {
         match &mut self.elements[..] {
             // Most paths. The same as below, without a chain of outputs.
             [AnyElement::Pipe(only)] => only.accept(now, packet, out),
+            [AnyElement::Bottleneck(first), AnyElement::Delay(behind)] => {
+                first.accept(now, packet, &mut IntoDelay { behind, out });
+            }
             elements => accept_each(elements, now, packet, out),
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn next_at(&self) -> Option<Time> {
         match &self.elements[..] {
             [AnyElement::Pipe(only)] => only.next_at(),
+            [AnyElement::Bottleneck(first), AnyElement::Delay(behind)] => {
+                let first = first.next_at().map(|at| at + self.latency_behind[0]);
+                earlier(first, behind.next_at())
+            }
             elements => next_of_each(elements, &self.latency_behind),
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, now: Time, out: &mut impl Output) {
         match &mut self.elements[..] {
             [AnyElement::Pipe(only)] => only.advance(now, out),
+            [AnyElement::Bottleneck(first), AnyElement::Delay(behind)] => {
+                first.advance(now, &mut IntoDelay { behind, out });
+                behind.advance(now, out);
+            }
             elements => advance_each(elements, now, out),
         }
     }
@@ -219,6 +231,42 @@ fn advance_each(mut rest: &mut [AnyElement], now: Time, out: &mut impl Output) {
     while let Some((first, behind)) = rest.split_first_mut() {
         first.advance(now, &mut Feed { rest: behind, out });
         rest = behind;
+    }
+}
+
+#[inline]
+fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// The output of a bottleneck in front of a delay, behind which the path ends.
+struct IntoDelay<'a, O> {
+    behind: &'a mut Delay,
+    out: &'a mut O,
+}
+
+impl<O: Output> Observer for IntoDelay<'_, O> {
+    fn event(&mut self, now: Time, event: Event) {
+        self.out.event(now, event);
+    }
+}
+
+impl<O: Output> Output for IntoDelay<'_, O> {
+    #[inline]
+    fn deliver(&mut self, at: Time, packet: Packet) {
+        self.behind.accept(at, packet, self.out);
+    }
+
+    #[inline]
+    fn waited(&mut self, at: Time, place: Place, packet: &Packet, wait: Delta) {
+        self.out.waited(at, place, packet, wait);
+    }
+
+    fn next(&mut self, at: Time) -> Option<Packet> {
+        self.out.next(at)
     }
 }
 

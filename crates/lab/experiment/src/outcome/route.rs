@@ -82,13 +82,10 @@ impl Route {
     /// Lets a packet enter in front of a hop, from 0: it comes from the router there.
     #[inline]
     pub fn accept_at(&mut self, hop: usize, now: Time, packet: Packet, out: &mut impl Output) {
-        match &mut self.parts {
-            Some(parts) if hop > 0 => {
-                parts.advance(&mut self.hops, 0, now, out);
-                parts.pass(&mut self.hops, hop, now, packet, out);
-                parts.advance(&mut self.hops, hop, now, out);
-            }
-            _ => self.accept(now, packet, out),
+        match (&mut self.hops[..], &mut self.parts) {
+            ([only], None) => only.accept(now, packet, out),
+            (hops, Some(parts)) => parts.accept_at(hops, hop, now, packet, out),
+            _ => out.deliver(now, packet),
         }
     }
 
@@ -140,31 +137,24 @@ impl Route {
 
 /// What leaves one hop enters the next at that very time; a packet's waits at several hops are told as their sums, when it leaves.
 impl Element for Route {
-    #[inline]
+    #[inline(always)]
     fn next_at(&self) -> Option<Time> {
         match &self.hops[..] {
             [only] => only.next_at(),
-            several => several.iter().filter_map(Element::next_at).min(),
+            several => next_of(several),
         }
     }
 
     #[inline]
     fn accept(&mut self, now: Time, packet: Packet, out: &mut impl Output) {
-        match (&mut self.hops[..], &mut self.parts) {
-            (hops, Some(parts)) => {
-                parts.pass(hops, 0, now, packet, out);
-                parts.advance(hops, 0, now, out);
-            }
-            ([only], None) => only.accept(now, packet, out),
-            _ => out.deliver(now, packet),
-        }
+        self.accept_at(0, now, packet, out);
     }
 
     #[inline]
     fn advance(&mut self, now: Time, out: &mut impl Output) {
         match (&mut self.hops[..], &mut self.parts) {
-            (hops, Some(parts)) => parts.advance(hops, 0, now, out),
             ([only], None) => only.advance(now, out),
+            (hops, Some(parts)) => parts.advance(hops, 0, now, out),
             _ => {}
         }
     }
@@ -197,7 +187,28 @@ impl Element for Route {
     }
 }
 
+#[inline(never)]
+fn next_of(hops: &[Path]) -> Option<Time> {
+    hops.iter().filter_map(Element::next_at).min()
+}
+
 impl Parts {
+    #[inline(never)]
+    fn accept_at(
+        &mut self,
+        hops: &mut [Path],
+        hop: usize,
+        now: Time,
+        packet: Packet,
+        out: &mut impl Output,
+    ) {
+        if hop > 0 {
+            self.advance(hops, 0, now, out);
+        }
+        self.pass(hops, hop, now, packet, out);
+        self.advance(hops, hop, now, out);
+    }
+
     /// Lets a packet enter a hop, or go past it.
     fn pass(
         &mut self,
@@ -244,6 +255,7 @@ impl Parts {
     }
 
     /// Brings hop after hop up to date, from that one on: what leaves one enters the next at that very time.
+    #[inline(never)]
     fn advance(&mut self, hops: &mut [Path], from: usize, now: Time, out: &mut impl Output) {
         for hop in from..hops.len() {
             // All that is passing has left the hop before or gone past it; what it pushes out of this one is for the next.
