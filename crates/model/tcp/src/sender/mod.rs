@@ -244,6 +244,7 @@ impl Sender {
     }
 
     /// The next segment to send, if one may be sent now. To be called until there is none.
+    #[inline]
     pub fn poll_transmit(&mut self, now: Time, observer: &mut dyn Observer) -> Option<Segment> {
         self.enter(now);
         self.next_segment(observer)
@@ -252,7 +253,7 @@ impl Sender {
     /// When `on_timeout` is to be called; asked again after every other call.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
-        let timer = self.timer.map(|timer| timer.at());
+        let timer = self.timer_at();
         match self.pacing_timeout() {
             Some(pacing) => Some(timer.map_or(pacing, |timer| timer.min(pacing))),
             None => timer,
@@ -323,6 +324,7 @@ impl Sender {
         self.stats.limit()
     }
 
+    #[inline]
     fn enter(&mut self, now: Time) {
         if now != self.now {
             self.now = now;
@@ -356,6 +358,7 @@ impl Sender {
 }
 
 /// Microseconds since a second before the origin of time, so that zero can mean "never".
+#[inline]
 fn clock_us(now: Time) -> u64 {
     (now.as_ns() / 1_000 + EPOCH_US) as u64
 }

@@ -1,6 +1,7 @@
 //! The one timer of retransmission: at any time it stands for one of four purposes.
 
 use super::{Sender, time_of_us};
+use crate::congestion::Flow;
 use crate::event::Observer;
 use crate::ticks::expiry_us;
 use unbloat_units::Time;
@@ -17,27 +18,35 @@ pub(super) enum Purpose {
     WindowProbe,
 }
 
+/// Most timers are set anew before anybody asks when they fire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Timer {
     pub purpose: Purpose,
-    pub at_us: u64,
+    set_us: u64,
+    after_us: u64,
 }
 
 impl Timer {
-    pub(super) fn at(self) -> Time {
-        time_of_us(self.at_us)
+    fn at_us(self, hz: u32) -> u64 {
+        expiry_us(self.set_us, self.after_us, hz)
     }
 }
 
 impl Sender {
     /// Sets the timer; a paced segment that could only leave later postpones it.
+    #[inline]
     pub(super) fn arm(&mut self, purpose: Purpose, after_us: u64) {
         let wait = self.pacing_delay_us();
-        let after = after_us.saturating_add(wait).min(u64::from(u32::MAX));
         self.timer = Some(Timer {
             purpose,
-            at_us: expiry_us(self.flow.now_us, after, self.flow.hz),
+            set_us: self.flow.now_us,
+            after_us: after_us.saturating_add(wait).min(u64::from(u32::MAX)),
         });
+    }
+
+    /// When the timer fires.
+    pub(super) fn timer_at(&self) -> Option<Time> {
+        Some(time_of_us(self.timer?.at_us(self.flow.hz)))
     }
 
     pub(super) fn is_armed_for(&self, purpose: Purpose) -> bool {
@@ -75,7 +84,8 @@ impl Sender {
 
     /// Acts on the timer if it is due.
     pub(super) fn expire(&mut self, observer: &mut dyn Observer) {
-        let Some(timer) = self.timer.filter(|timer| timer.at_us <= self.flow.now_us) else {
+        let Flow { now_us, hz, .. } = self.flow;
+        let Some(timer) = self.timer.filter(|timer| timer.at_us(hz) <= now_us) else {
             return;
         };
         let before = (self.flow.cwnd, self.flow.ssthresh);
