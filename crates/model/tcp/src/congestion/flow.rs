@@ -106,6 +106,7 @@ impl Flow {
     }
 
     /// Segments that are taken to be in the network (RFC 6675 "pipe").
+    #[inline]
     pub fn in_flight(&self) -> u32 {
         self.packets_out + self.retrans_out - self.sacked_out - self.lost_out
     }
@@ -115,6 +116,7 @@ impl Flow {
     }
 
     /// Whether the window is being reduced: nothing else may set it meanwhile.
+    #[inline]
     pub fn is_in_reduction(&self) -> bool {
         matches!(self.state, State::Cwr | State::Recovery)
     }

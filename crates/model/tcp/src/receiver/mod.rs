@@ -376,10 +376,15 @@ impl Receiver {
         }
     }
 
+    #[inline]
     fn check_ecn(&mut self, ecn: Ecn) {
-        if self.params.ecn == EcnMode::Off {
-            return;
+        if self.params.ecn != EcnMode::Off {
+            self.count_ecn(ecn);
         }
+    }
+
+    #[inline(never)]
+    fn count_ecn(&mut self, ecn: Ecn) {
         match ecn {
             Ecn::NotEct if self.ecn.seen => self.want_quick_acks(2),
             Ecn::NotEct => {}

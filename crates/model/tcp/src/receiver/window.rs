@@ -108,8 +108,13 @@ impl Receiver {
     }
 
     /// Allows two segments more for each that has arrived.
+    #[inline]
     pub(super) fn grow_window_threshold(&mut self, len: u32) {
-        let room = self.full_window().min(self.free_space());
+        let full = self.full_window();
+        if full <= self.window.threshold {
+            return;
+        }
+        let room = full.min(self.free_space());
         let room = room.saturating_sub(self.window.threshold);
         if room > 0 {
             let step = (2 * self.params.mss).max(2 * len);

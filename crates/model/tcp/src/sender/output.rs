@@ -11,6 +11,7 @@ use crate::event::{Cause, Event, Limit, Observer};
 use crate::segment::{Ecn, Segment};
 
 impl Sender {
+    #[inline]
     pub(super) fn next_segment(&mut self, observer: &mut dyn Observer) -> Option<Segment> {
         if self.staged.is_some() {
             return self.staged.take();
@@ -22,10 +23,22 @@ impl Sender {
         segment
     }
 
+    #[inline]
     fn resend_or_new(&mut self, observer: &mut dyn Observer) -> Option<Segment> {
+        if self.resend != Resend::Nothing
+            && let Some(segment) = self.resend(observer)
+        {
+            return Some(segment);
+        }
+        self.new_segment()
+    }
+
+    #[inline(never)]
+    fn resend(&mut self, observer: &mut dyn Observer) -> Option<Segment> {
         if self.resend == Resend::NewFirst {
-            if let Some(segment) = self.new_segment() {
-                return Some(segment);
+            let segment = self.new_segment();
+            if segment.is_some() {
+                return segment;
             }
             if self.flow.snd_nxt > self.recovery.high_seq {
                 self.resend = Resend::Nothing;
@@ -34,12 +47,10 @@ impl Sender {
                 self.resend = Resend::Lost;
             }
         }
-        if self.resend == Resend::Lost
-            && let Some(segment) = self.lost_segment(observer)
-        {
-            return Some(segment);
+        match self.resend {
+            Resend::Lost => self.lost_segment(observer),
+            Resend::Nothing | Resend::NewFirst => None,
         }
-        self.new_segment()
     }
 
     /// The first lost segment that was not sent again, if the windows let it.
@@ -61,6 +72,7 @@ impl Sender {
         Some(segment)
     }
 
+    #[inline]
     fn new_segment(&mut self) -> Option<Segment> {
         let limit = if self.unsent() == 0 {
             Limit::Application
@@ -85,6 +97,7 @@ impl Sender {
     }
 
     /// The next new segment, whether or not the window lets it.
+    #[inline]
     pub(super) fn send_new(&mut self) -> Segment {
         let len = self.unsent().min(u64::from(self.params.mss));
         self.send_new_of(len as u16)

@@ -13,15 +13,18 @@ const AVOIDANCE_PERCENT: u64 = 120;
 const UNPACED_SEGMENTS: u64 = 10;
 
 impl Sender {
+    #[inline]
     fn now_ns(&self) -> u64 {
         (self.now.as_ns() + EPOCH_US * 1_000) as u64
     }
 
     /// Whether pacing holds back the next segment.
+    #[inline]
     pub(super) fn is_held_by_pacing(&self) -> bool {
         self.flow.is_paced && self.flow.next_send_ns > self.now_ns()
     }
 
+    #[inline]
     pub(super) fn pacing_delay_us(&self) -> u64 {
         if !self.flow.is_paced {
             return 0;
@@ -33,6 +36,7 @@ impl Sender {
     }
 
     /// When pacing lets the next segment go, while one waits for it.
+    #[inline]
     pub(super) fn pacing_timeout(&self) -> Option<Time> {
         let waits = self.stats.limit() == crate::event::Limit::Pacing;
         (waits && self.flow.is_paced)

@@ -65,6 +65,7 @@ impl Sender {
     }
 
     /// Takes a segment that was just found delivered as sample, if it was sent latest.
+    #[inline(always)]
     pub(super) fn sample_rate(&mut self, i: Index) {
         let entry = self.board.get(i);
         let rate = &mut self.rate;

@@ -61,6 +61,7 @@ impl Stats {
         }
     }
 
+    #[inline]
     pub(super) fn limited_by(&mut self, now: Time, limit: Limit) {
         if limit != self.limit {
             self.limited[self.limit as usize] += now - self.since;
@@ -69,6 +70,7 @@ impl Stats {
         }
     }
 
+    #[inline]
     pub(super) fn limit(&self) -> Limit {
         self.limit
     }

@@ -77,10 +77,21 @@ impl Sender {
     }
 
     /// Ends the episode when the probe is answered; a repaired loss reduces the window.
+    #[inline]
     pub(super) fn end_loss_probe(&mut self, ack: u64, seen: &Seen, observer: &mut dyn Observer) {
-        let Some(high_seq) = self.tlp.high_seq.filter(|&high_seq| ack >= high_seq) else {
-            return;
-        };
+        if let Some(high_seq) = self.tlp.high_seq.filter(|&high_seq| ack >= high_seq) {
+            self.take_answer_to_probe(high_seq, ack, seen, observer);
+        }
+    }
+
+    #[inline(never)]
+    fn take_answer_to_probe(
+        &mut self,
+        high_seq: u64,
+        ack: u64,
+        seen: &Seen,
+        observer: &mut dyn Observer,
+    ) {
         if !self.tlp.is_retransmission || seen.dsack_of_probe {
             self.tlp.high_seq = None;
         } else if ack > high_seq {

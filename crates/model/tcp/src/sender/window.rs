@@ -33,11 +33,13 @@ impl Usage {
 
 impl Sender {
     /// First byte that the receiver would not take.
+    #[inline]
     pub(super) fn window_end(&self) -> u64 {
         self.flow.snd_una + u64::from(self.peer_window)
     }
 
     /// Whether the next new segment fits the receiver's window as a whole.
+    #[inline]
     pub(super) fn fits_peer_window(&self) -> bool {
         let len = self.unsent().min(u64::from(self.params.mss));
         self.flow.snd_nxt + len <= self.window_end()
