@@ -270,23 +270,22 @@ impl Cake {
     fn choose_by_deficit(&mut self) -> Option<usize> {
         let (mut has_wrapped, mut is_empty) = (false, true);
         loop {
-            let tin = &mut self.tins[self.current];
-            let is_busy = tin.is_busy();
-            if tin.deficit >= 0 && is_busy {
-                return Some(self.current);
-            }
-            if tin.deficit <= 0 {
-                tin.deficit += tin.quantum;
-            }
-            is_empty &= !is_busy;
-            self.current += 1;
-            if self.current == self.tins.len() {
-                self.current = 0;
-                if has_wrapped && is_empty {
-                    return None;
+            for tin in &mut self.tins[self.current..] {
+                let is_busy = tin.is_busy();
+                if tin.deficit >= 0 && is_busy {
+                    return Some(self.current);
                 }
-                has_wrapped = true;
+                if tin.deficit <= 0 {
+                    tin.deficit += tin.quantum;
+                }
+                is_empty &= !is_busy;
+                self.current += 1;
             }
+            self.current = 0;
+            if has_wrapped && is_empty {
+                return None;
+            }
+            has_wrapped = true;
         }
     }
 
