@@ -52,7 +52,7 @@ impl<T: Copy> Agenda<T> {
     }
 
     /// Adds a task that takes a seat. The one that had it is not forgotten.
-    #[inline]
+    #[inline(always)]
     pub fn plan_in_seat(&mut self, seat: usize, at: Time, task: T) {
         let entry = self.entry(at, task);
         if let Some(before) = self.seats[seat].replace(entry) {
@@ -108,7 +108,7 @@ impl<T: Copy> Agenda<T> {
         first
     }
 
-    #[inline]
+    #[inline(never)]
     fn push(&mut self, entry: Entry<T>) {
         self.heap.push(entry);
         self.rise(self.heap.len() - 1, entry);

@@ -35,21 +35,14 @@ struct Half {
 }
 
 impl Half {
-    /// The application writes as soon as the socket takes more. Returns how much it did.
-    #[inline]
-    fn fill_socket(&mut self, now: Time) -> u64 {
-        if self.waiting == 0 {
-            return 0;
+    /// The application writes what the socket takes.
+    #[inline(never)]
+    fn write(&mut self, now: Time, bytes: u64) {
+        self.waiting -= bytes;
+        if let Some(unsent) = &mut self.unsent {
+            unsent.written(now, bytes);
         }
-        let bytes = self.waiting.min(self.sender.writable());
-        if bytes > 0 {
-            self.waiting -= bytes;
-            if let Some(unsent) = &mut self.unsent {
-                unsent.written(now, bytes);
-            }
-            self.sender.write(now, bytes);
-        }
-        bytes
+        self.sender.write(now, bytes);
     }
 }
 
@@ -149,7 +142,6 @@ impl Connection {
             Direction::Up,
             SYN_BYTES,
             self.id.into(),
-            None,
             &self.labels,
             Body::Syn {
                 conn: self.id,
@@ -180,7 +172,6 @@ impl Connection {
             Direction::Down,
             SYN_BYTES,
             self.id.into(),
-            None,
             &self.labels,
             Body::SynAck {
                 conn: self.id,
@@ -218,7 +209,6 @@ impl Connection {
             Direction::Up,
             OPENED_BYTES,
             self.id.into(),
-            None,
             &self.labels,
             Body::Opened { conn: self.id },
         );
@@ -312,10 +302,12 @@ impl Connection {
     }
 
     /// Returns whether the application wrote.
-    #[inline]
+    #[inline(always)]
     fn fill_socket(&mut self, direction: Direction, wire: &mut Wire) -> bool {
-        let bytes = self.halves[direction].fill_socket(wire.now);
+        let half = &mut self.halves[direction];
+        let bytes = half.waiting.min(half.sender.writable());
         if bytes > 0 {
+            half.write(wire.now, bytes);
             wire.wrote(direction, self.flow, bytes);
         }
         bytes > 0
@@ -323,9 +315,11 @@ impl Connection {
 
     /// Sends what the sender of that direction may send. Where little may wait in the socket, sending makes room for more.
     fn transmit(&mut self, direction: Direction, wire: &mut Wire, record: &mut FlowRecord) {
-        self.send(direction, wire, record);
-        while self.fill_socket(direction, wire) {
+        loop {
             self.send(direction, wire, record);
+            if !self.fill_socket(direction, wire) {
+                break;
+            }
         }
         let half = &mut self.halves[direction];
         if let Some(at) = half.sender.poll_timeout()
@@ -337,6 +331,7 @@ impl Connection {
         }
     }
 
+    #[inline(always)]
     fn send(&mut self, direction: Direction, wire: &mut Wire, record: &mut FlowRecord) {
         let half = &mut self.halves[direction];
         while let Some(segment) = half.sender.poll_transmit(wire.now, record) {
@@ -350,7 +345,7 @@ impl Connection {
                 direction,
                 segment,
             };
-            wire.send(
+            wire.send_in_line(
                 direction,
                 segment.ip_len(),
                 self.id.into(),
@@ -558,7 +553,7 @@ fn send_ack(conn: u32, direction: Direction, ack: Ack, labels: &Labels, wire: &m
         direction,
         ack,
     };
-    wire.send(
+    wire.send_in_line(
         direction.reverse(),
         len,
         conn.into(),

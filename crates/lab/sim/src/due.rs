@@ -1,17 +1,19 @@
 //! Items that are all taken before time goes on.
 
-/// First in, first out, in memory that is used again once all are out.
+use std::collections::VecDeque;
+
+/// First in, first out. There is rarely more than one.
 #[derive(Clone, Debug)]
 pub(crate) struct Due<T> {
-    items: Vec<T>,
-    taken: usize,
+    first: Option<T>,
+    rest: VecDeque<T>,
 }
 
 impl<T> Default for Due<T> {
     fn default() -> Due<T> {
         Due {
-            items: Vec::new(),
-            taken: 0,
+            first: None,
+            rest: VecDeque::new(),
         }
     }
 }
@@ -19,17 +21,19 @@ impl<T> Default for Due<T> {
 impl<T: Copy> Due<T> {
     #[inline]
     pub(crate) fn push(&mut self, item: T) {
-        self.items.push(item);
+        match self.first {
+            None => self.first = Some(item),
+            Some(_) => self.rest.push_back(item),
+        }
     }
 
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
-        let first = *self.items.get(self.taken)?;
-        self.taken += 1;
-        if self.taken == self.items.len() {
-            self.items.clear();
-            self.taken = 0;
-        }
+        let first = self.first?;
+        self.first = match self.rest.is_empty() {
+            true => None,
+            false => self.rest.pop_front(),
+        };
         Some(first)
     }
 }

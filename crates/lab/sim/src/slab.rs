@@ -42,8 +42,14 @@ impl<T: Copy> Slab<T> {
     /// Takes the value out. Each number is taken once for each time that it was given.
     #[inline]
     pub fn take(&mut self, place: u32) -> T {
+        *self.release(place)
+    }
+
+    /// The same, where a look at the value is enough.
+    #[inline]
+    pub fn release(&mut self, place: u32) -> &T {
         self.free.push(place);
-        self.places[place as usize]
+        &self.places[place as usize]
     }
 }
 

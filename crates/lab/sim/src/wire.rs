@@ -75,6 +75,7 @@ impl Follower {
         }
     }
 
+    #[inline(never)]
     fn waited(
         &mut self,
         at: Time,
@@ -101,8 +102,8 @@ pub(crate) struct Wire {
     pub now: Time,
     pub agenda: Agenda<Task>,
     routes: Both<Route>,
-    /// For each path the earliest wake-up that is planned.
-    armed: Both<Option<Time>>,
+    /// For each path the earliest wake-up that is planned; never if there is none.
+    armed: Both<Time>,
     /// Packets that wait for their flow's own delay.
     delayed: Slab<Packet>,
     ends: Ends,
@@ -124,7 +125,7 @@ impl Wire {
             now: Time::from_ns(0),
             agenda: Agenda::default(),
             routes,
-            armed: Both::default(),
+            armed: Both::of(|_| Time::MAX),
             delayed: Slab::default(),
             ends: Ends {
                 inbox: Due::default(),
@@ -155,6 +156,19 @@ impl Wire {
 
     /// Sends a packet of `len` bytes; `key` tells flows apart.
     pub(crate) fn send(
+        &mut self,
+        direction: Direction,
+        len: u32,
+        key: u64,
+        labels: &Labels,
+        body: Body,
+    ) {
+        self.send_in_line(direction, len, key, None, labels, body);
+    }
+
+    /// For what is sent most.
+    #[inline(always)]
+    pub(crate) fn send_in_line(
         &mut self,
         direction: Direction,
         len: u32,
@@ -238,10 +252,10 @@ impl Wire {
         Some(handle)
     }
 
-    /// What a packet carries that has arrived.
+    /// What a packet carries that has arrived: it stays until the place is used again.
     #[inline]
-    pub(crate) fn open(&mut self, handle: u32) -> Body {
-        self.ends.bodies.take(handle)
+    pub(crate) fn open(&mut self, handle: u32) -> &Body {
+        self.ends.bodies.release(handle)
     }
 
     /// Puts the one who changes rates where the shapers are.
@@ -289,7 +303,7 @@ impl Wire {
     fn send_probe(&mut self, direction: Direction, number: u32, body: Body) {
         let key = router::PROBES | u64::from(number % router::REFLECTORS);
         let labels = router::LABELS;
-        self.send(direction, router::PROBE_BYTES, key, None, &labels, body);
+        self.send(direction, router::PROBE_BYTES, key, &labels, body);
     }
 
     fn shape_anew(&mut self) {
@@ -318,26 +332,29 @@ impl Wire {
 
     /// Lets packets leave the path that are due. A wake-up for which there was an earlier one since is void.
     pub(crate) fn wake(&mut self, direction: Direction) {
-        if self.armed[direction] != Some(self.now) {
+        if self.armed[direction] != self.now {
             return;
         }
-        self.armed[direction] = None;
+        self.armed[direction] = Time::MAX;
         let mut output = self.ends.of(self.now, direction);
         self.routes[direction].advance(self.now, &mut output);
     }
 
     /// Plans the next wake-ups of both paths; to be called when all is done that is due now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arm(&mut self) {
-        for direction in Direction::BOTH {
-            let Some(at) = self.routes[direction].next_at() else {
-                continue;
-            };
-            if self.armed[direction].is_none_or(|armed| at < armed) {
-                self.armed[direction] = Some(at);
-                let seat = direction as usize;
-                self.agenda.plan_in_seat(seat, at, Task::Path(direction));
-            }
+        self.arm_path(Direction::Down);
+        self.arm_path(Direction::Up);
+    }
+
+    #[inline(always)]
+    fn arm_path(&mut self, direction: Direction) {
+        if let Some(at) = self.routes[direction].next_at()
+            && at < self.armed[direction]
+        {
+            self.armed[direction] = at;
+            let seat = direction as usize;
+            self.agenda.plan_in_seat(seat, at, Task::Path(direction));
         }
     }
 
@@ -418,12 +435,12 @@ impl Output for Collect<'_> {
 
     #[inline]
     fn waited(&mut self, at: Time, place: Place, packet: &Packet, wait: Delta) {
-        self.ends.records[self.direction].waited(at, place, wait);
         if let Some(follower) = &mut self.ends.follower
             && !follower.has_hops[self.direction]
         {
             follower.waited(at, self.direction, place, packet, wait);
         }
+        self.ends.records[self.direction].waited(at, place, wait);
     }
 
     #[inline]

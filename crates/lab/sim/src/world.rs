@@ -180,17 +180,14 @@ impl<'e> World<'e> {
     /// is in a cache, and waiting for it would take most of the time.
     #[inline(never)]
     fn look_ahead(&self, direction: Direction) {
-        let coming = |after| self.wire.coming(direction, after);
-        if let Some(packet) = coming(8) {
-            prefetch(packet);
-        }
-        if let Some(packet) = coming(4) {
+        let [next, second, fourth] = [1, 2, 4].map(|after| self.wire.coming(direction, after));
+        if let Some(packet) = fourth {
             prefetch(self.wire.body(packet));
         }
-        if let Some((connection, body)) = self.connection_for(coming(2)) {
+        if let Some((connection, body)) = self.connection_for(second) {
             connection.prefetch(body);
         }
-        if let Some((connection, body)) = self.connection_for(coming(1)) {
+        if let Some((connection, body)) = self.connection_for(next) {
             connection.prefetch_window(body);
             prefetch(&self.apps[connection.flow as usize].record);
         }
@@ -206,21 +203,21 @@ impl<'e> World<'e> {
     /// Handles what arrived and what it means to workloads, until nothing is left to do now.
     fn settle(&mut self) {
         loop {
-            if let Some(handle) = self.wire.receive() {
-                let body = self.wire.open(handle);
-                self.arrive(&body);
-            } else if let Some((flow, happening)) = self.happenings.pop() {
-                self.with_app(flow, |workload, now, network| {
-                    workload.on_happening(now, happening, network)
-                });
-            } else {
-                return;
+            while let Some(handle) = self.wire.receive() {
+                self.arrive(handle);
             }
+            let Some((flow, happening)) = self.happenings.pop() else {
+                return;
+            };
+            self.with_app(flow, |workload, now, network| {
+                workload.on_happening(now, happening, network)
+            });
         }
     }
 
-    fn arrive(&mut self, body: &Body) {
-        match *body {
+    #[inline(always)]
+    fn arrive(&mut self, handle: u32) {
+        match *self.wire.open(handle) {
             Body::Syn { conn, sent } => {
                 self.with_conn(conn, |connection, wire, _| connection.on_syn(sent, wire))
             }
@@ -240,7 +237,7 @@ impl<'e> World<'e> {
             Body::Data {
                 conn,
                 direction,
-                ref segment,
+                segment,
             } => {
                 let Some(connection) = slot(&mut self.conns, conn) else {
                     return;
@@ -248,17 +245,17 @@ impl<'e> World<'e> {
                 let (flow, number) = (connection.flow, connection.conn);
                 let record = &mut self.apps[flow as usize].record;
                 let happenings = &mut self.happenings;
-                connection.on_data(direction, segment, &mut self.wire, record, |outcome| {
+                connection.on_data(direction, &segment, &mut self.wire, record, |outcome| {
                     happenings.push((flow, happening(number, outcome)));
                 });
             }
             Body::Ack {
                 conn,
                 direction,
-                ref ack,
+                ack,
             } => {
                 self.with_conn(conn, |connection, wire, record| {
-                    connection.on_ack(direction, ack, wire, record)
+                    connection.on_ack(direction, &ack, wire, record)
                 });
                 self.drop_if_over(conn);
             }
@@ -284,7 +281,7 @@ impl<'e> World<'e> {
                 };
                 let key = datagram_key(flow);
                 self.wire
-                    .send(Direction::Down, answer, key, None, labels, exceeded);
+                    .send(Direction::Down, answer, key, labels, exceeded);
             }
             Body::TimeExceeded { flow, number, .. } => {
                 let happening = Happening::Answered { number };
@@ -567,7 +564,7 @@ impl Network for Ports<'_> {
         };
         let key = datagram_key(self.links.flow);
         self.wire
-            .send(direction, len, key, None, &self.links.labels, body);
+            .send(direction, len, key, &self.links.labels, body);
     }
 
     fn hops(&self) -> u32 {
@@ -590,7 +587,7 @@ impl Network for Ports<'_> {
         let len = size.as_u64() as u32;
         let key = datagram_key(flow);
         self.wire
-            .send(Direction::Up, len, key, None, &self.links.labels, body);
+            .send(Direction::Up, len, key, &self.links.labels, body);
     }
 
     fn wake(&mut self, at: Time, tag: u32) {

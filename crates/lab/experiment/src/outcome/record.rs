@@ -42,9 +42,9 @@ impl Waits {
     #[inline]
     pub(super) fn record(&mut self, wait: Delta) {
         let ms = wait.as_ms();
-        self.ms.record(ms);
         self.sum += ms;
         self.max = self.max.max(wait);
+        self.ms.record(ms);
     }
 
     pub fn mean_ms(&self) -> Option<f64> {
@@ -196,9 +196,9 @@ impl FlowRecord {
     pub fn rtt(&mut self, at: Time, rtt: Delta) {
         if at >= self.warm_at {
             let ms = rtt.as_ms();
-            self.rtt_ms.record(ms);
             self.rtt_sum_ms += ms;
             self.rtt_squares += ms * ms;
+            self.rtt_ms.record(ms);
         }
     }
 
