@@ -1,36 +1,42 @@
-"""Lies to `unbloat test`, one to a file: its first line says what, `class Lie` tells it."""
+"""Lies to `unbloat test`. Each is the server of `wire/liar.py`, or one made of it, with a part replaced; its first words say how."""
 
-import importlib
 from dataclasses import dataclass
+
+from wire.liar import Server
+
+# How a client may end.
+ERROR, ANY = ("error",), ("error", "doubt", "complete")
+# Without a description there is no test. Without a session, an account or probes a test goes on, and says so.
+MAY = {"description": ERROR, "session": ANY, "opened": ANY, "close_session": ANY, "account": ANY, "small": ANY}
 
 
 @dataclass(frozen=True)
 class Lie:
     name: str
-
-    def module(self):
-        return importlib.import_module(f"lies.{self.name}")
-
-    def server(self):
-        return self.module().Lie
+    server: type
 
     def about(self):
-        return self.module().__doc__.strip().split("\n\n")[0].replace("\n", " ").rstrip(".")
+        return self.server.__doc__.strip().split("\n\n")[0].replace("\n", " ").rstrip(".")
 
 
-LIES = [Lie(name) for name in """
-    honest
-    endpoint_plain endpoint_insecure endpoint_ca endpoint_pin endpoint_loopback endpoint_echo urls_elsewhere
-    redirect_description redirect_load redirect_session
-    account_small account_endless account_one_line account_kernel account_numbers account_silent account_cut
-    escapes_body escapes_reason escapes_session escapes_description escapes_account escapes_certificate escapes_quic escapes_ndt7
-    certificate_expired certificate_other_name certificate_long certificate_giant tls_plain tls_garbage tls_endless
-    header_giant header_many header_drip body_drip body_endless body_compressed body_giant_length hundreds
-    json_deep json_numbers json_endless session_numbers session_nan session_path
-    load_stalls load_closes load_resets small_endless upload_unread upload_answered freeze
-    stall_accept stall_tls stall_description stall_session stall_account stall_small stall_close
-    echo_elsewhere echo_times echo_flood echo_token echo_agreed echo_silent echo_giant
-    h2_no_streams h2_ping h2_settings h2_goaway h2_header_endless h2_hpack_bomb h2_push h2_giant_frame h2_hundreds
-    h3_header_giant h3_settings_giant h3_silent
-    ndt7_giant ndt7_notes ndt7_ping ndt7_deep ndt7_compressed ndt7_accept
-""".split()]
+LIES = []
+
+
+def lie(server):
+    """Of a class."""
+    LIES.append(Lie(server.__name__, server))
+    return server
+
+
+def variant(name, about, of=Server, **parts):
+    """Of parts that are there already."""
+    may = next((MAY[part] for part in parts if part in MAY), of.may)
+    return lie(type(name, (of,), {"__doc__": about, "may": may, **parts}))
+
+
+def part(replaced, of=Server, **others):
+    """Of a function that replaces this part."""
+    return lambda function: variant(function.__name__, function.__doc__, of, **{replaced: function}, **others)
+
+
+from lies import http1, others, secure  # noqa: E402, F401

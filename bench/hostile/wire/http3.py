@@ -91,6 +91,11 @@ class Speaker(QuicConnectionProtocol):
         await asyncio.sleep(0)
         self.check()
 
+    async def flood(self, stream, data):
+        """The same again and again, until the attack is over."""
+        while self.target.goes_on():
+            await self.send(stream, data)
+
     def begin(self, settings=b""):
         """The control stream with SETTINGS."""
         self.control = self._quic.get_next_available_stream_id(is_unidirectional=True)

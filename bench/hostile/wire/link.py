@@ -44,6 +44,11 @@ class Link:
             raise Closed from None
         self.target.counts.sent += len(data)
 
+    async def flood(self, data):
+        """The same again and again, until the attack is over."""
+        while self.target.goes_on():
+            await self.send(data)
+
     async def receive(self, most=65536):
         """What comes; nothing at the end of the attack."""
         while True:

@@ -1,7 +1,0 @@
-"""No lie: the honest server that the lies are variations of."""
-
-from wire.liar import Server
-
-
-class Lie(Server):
-    may = ("complete", "doubt")

@@ -1,8 +1,0 @@
-"""A server of irtt alone."""
-
-from wire.liar import Server
-
-
-class EchoServer(Server):
-    scheme = "irtt"
-    client = ()
