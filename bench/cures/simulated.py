@@ -3,20 +3,15 @@
 import collections
 import csv
 import io
-import os
 import statistics
 import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "bench/live"))
 
-
-def program():
-    """$UNBLOAT, or a build of this tree."""
-    if named := os.environ.get("UNBLOAT"):
-        return Path(named)
-    subprocess.run(["cargo", "build", "--quiet", "--release", "--locked", "-p", "unbloat-cli"], check=True, cwd=ROOT)
-    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/unbloat"
+from bed import program  # noqa: E402, F401
 
 
 def runs(unbloat, scenario, repeats, *settings, command=("sim",)):

@@ -1,7 +1,6 @@
 """Where strangers meet: a network namespace of this process with 131,072 addresses of its own, an ordinary client in another one behind a wire
 of 50 Mbit/s, and the server under test."""
 
-import ctypes
 import json
 import os
 import resource
@@ -14,9 +13,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench/live"))
-from bed import cpu_s
+import bed
+from bed import cpu_s, program
 
-CLONE_NEWNET = 0x40000000
 # RFC 2544's network for benches: all of it is this host's. RFC 5737's for the wire.
 SERVER, STRANGERS, STRANGERS6 = "198.18.0.1", "198.18.0.0/15", "2001:db8::/32"
 NEAR, FAR = "192.0.2.1", "192.0.2.2"
@@ -25,23 +24,13 @@ FILES = 20_000
 MIB = 1 << 20
 
 
-def program():
-    """The program under test: $UNBLOAT, or built."""
-    if given := os.environ.get("UNBLOAT"):
-        return str(Path(given).resolve())
-    subprocess.run(["cargo", "build", "--quiet", "--release", "--locked", "-p", "unbloat-cli"], cwd=ROOT, check=True)
-    return str(ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "release/unbloat")
-
-
 def run(command, **options):
     return subprocess.run(command.split(), check=True, **options)
 
 
 def isolate():
     """Gives this process a network of its own, so that nothing here meets the machine's."""
-    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) != 0:
-        raise SystemExit(f"no network namespace: {os.strerror(ctypes.get_errno())} (needs root)")
-    run("ip link set lo up")
+    bed.isolate()
     # Who binds no address is the server's own host.
     run(f"ip addr add {SERVER}/32 dev lo")
     run(f"ip route add local {STRANGERS} dev lo src {SERVER}")
