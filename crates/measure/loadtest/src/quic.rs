@@ -167,7 +167,6 @@ mod tests {
     use super::*;
     use crate::options::Trust;
     use quinn::crypto::rustls::QuicServerConfig;
-    use rustls::pki_types::PrivateKeyDer;
     use std::time::Duration;
 
     /// So long a frame is claimed.
@@ -182,16 +181,7 @@ mod tests {
     }
 
     fn server() -> Endpoint {
-        let made = rcgen::generate_simple_self_signed(["box".to_owned()]).unwrap();
-        let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut tls = rustls::ServerConfig::builder_with_provider(provider)
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![made.cert.der().clone()], key)
-            .unwrap();
-        tls.alpn_protocols = vec![b"h3".to_vec()];
+        let (tls, _) = unbloat_server::testing::tls(&["box"], &[b"h3"]);
         let crypto = QuicServerConfig::try_from(tls).unwrap();
         let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
         // Else a client that waits would be saved by the end of an idle connection.

@@ -1,8 +1,6 @@
 //! A server that wants its load carried by another address (`test_endpoint`).
 
 use rustls::ServerConfig;
-use rustls::pki_types::PrivateKeyDer;
-use sha2::{Digest, Sha256};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,16 +18,7 @@ struct Identity {
 
 impl Identity {
     fn new() -> Identity {
-        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-        let pin = Sha256::digest(made.cert.der()).into();
-        let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![made.cert.der().clone()], key)
-            .unwrap();
+        let (config, pin) = unbloat_server::testing::tls(&["127.0.0.1"], &[]);
         Identity {
             config: Arc::new(config),
             pin,

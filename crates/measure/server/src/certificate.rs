@@ -2,6 +2,10 @@
 
 use crate::error::ServeError;
 use crate::options::Certificate;
+use pem::{EncodeConfig, LineEnding};
+use rcgen::{CertificateParams, PKCS_ECDSA_P256_SHA256, PublicKeyData, SerialNumber, SigningKey};
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair};
 use rustls::client::verify_server_name;
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject;
@@ -71,11 +75,49 @@ fn make(names: &[String], addresses: &[IpAddr]) -> Result<Pem, ServeError> {
     let hosts = ["localhost".to_owned()].into_iter();
     let hosts = hosts.chain(names.iter().cloned());
     let hosts = hosts.chain(addresses.iter().map(IpAddr::to_string));
-    let made = rcgen::generate_simple_self_signed(hosts.collect::<Vec<_>>())?;
+    let random = SystemRandom::new();
+    let key = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random);
+    let key = key.map_err(|_| rcgen::Error::RingUnspecified)?;
+    let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, key.as_ref(), &random);
+    let pair = pair.expect("it was made for this");
+    let mut params = CertificateParams::new(hosts.collect::<Vec<_>>())?;
+    let mut serial = Sha256::digest(pair.public_key())[..20].to_vec();
+    // Positive (RFC 5280, 4.1.2.2).
+    serial[0] &= 0x7f;
+    params.serial_number = Some(SerialNumber::from(serial));
+    let certificate = params.self_signed(&Key { pair, random })?;
+    let pem = |tag, der: &[u8]| {
+        let lines = EncodeConfig::new().set_line_ending(LineEnding::LF);
+        pem::encode_config(&pem::Pem::new(tag, der), lines)
+    };
     Ok(Pem {
-        certificate: made.cert.pem(),
-        key: made.signing_key.serialize_pem(),
+        certificate: pem("CERTIFICATE", certificate.der()),
+        key: pem("PRIVATE KEY", key.as_ref()),
     })
+}
+
+/// What signs the certificate that is made. rcgen's own key has parsers of certificates locked, which nobody uses.
+struct Key {
+    pair: EcdsaKeyPair,
+    random: SystemRandom,
+}
+
+impl PublicKeyData for Key {
+    fn der_bytes(&self) -> &[u8] {
+        self.pair.public_key().as_ref()
+    }
+
+    fn algorithm(&self) -> &'static rcgen::SignatureAlgorithm {
+        &PKCS_ECDSA_P256_SHA256
+    }
+}
+
+impl SigningKey for Key {
+    fn sign(&self, message: &[u8]) -> Result<Vec<u8>, rcgen::Error> {
+        let signed = self.pair.sign(&self.random, message);
+        let signed = signed.map_err(|_| rcgen::Error::RingUnspecified)?;
+        Ok(signed.as_ref().to_vec())
+    }
 }
 
 /// Of a certificate and its key.

@@ -41,6 +41,8 @@ mod service;
 mod session;
 mod shared;
 mod socket;
+#[doc(hidden)]
+pub mod testing;
 mod thin;
 mod tokens;
 mod upload;

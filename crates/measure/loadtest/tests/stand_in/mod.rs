@@ -13,9 +13,6 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use rustls::ServerConfig;
-use rustls::pki_types::PrivateKeyDer;
-use sha2::{Digest, Sha256};
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
 use std::pin::Pin;
@@ -82,7 +79,7 @@ impl StandIn {
 
     pub fn serve(listener: TcpListener, quirk: Quirk, alpn: Option<&[&[u8]]>) -> StandIn {
         let address = listener.local_addr().unwrap();
-        let identity = alpn.map(identity);
+        let identity = alpn.map(|alpn| unbloat_server::testing::tls(&["127.0.0.1"], alpn));
         let pin = identity.as_ref().map(|(_, pin)| *pin);
         let acceptor = identity.map(|(config, _)| TlsAcceptor::from(Arc::new(config)));
         let seen = Arc::new(Seen::default());
@@ -120,21 +117,6 @@ impl StandIn {
     pub fn asked(&self) -> Vec<String> {
         self.seen.requests.lock().unwrap().clone()
     }
-}
-
-fn identity(alpn: &[&[u8]]) -> (ServerConfig, [u8; 32]) {
-    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-    let pin = Sha256::digest(made.cert.der()).into();
-    let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![made.cert.der().clone()], key)
-        .unwrap();
-    config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
-    (config, pin)
 }
 
 async fn talk<S>(stream: S, is_two: bool, (quirk, seen): (Quirk, Arc<Seen>))
