@@ -1,8 +1,8 @@
 //! Frames: of HTTP/3 before the library that has no bound for them, and of WebSockets whose load is left out.
 
-use unbloat_h3_limit::fuzz::Guard;
+use unbloat_stream_limits::fuzz::Guard;
 
-/// Of control streams, as `unbloat-h3-limit` has it.
+/// Of control streams, as `unbloat-stream-limits` has it.
 const CONTROL_BYTES: u64 = 4 << 10;
 
 /// The bytes are a stream of HTTP/3 behind its kind, the most that a header may have in units of 16 bytes, and the size of the pieces in

@@ -1,9 +1,9 @@
 //! What connections beside the load carry: it takes from the path as the load does, so it belongs to what the path carried.
 
-use crate::layer::Hook;
 use crate::measured::Beside;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use unbloat_stream_limits::Hook;
 use unbloat_units::{Both, Bytes, Direction, Time};
 
 /// Bytes of all connections that are counted here.
@@ -22,14 +22,19 @@ impl Tally {
     }
 }
 
-impl<S> Hook<S> for Option<Tally> {
+/// A connection that is counted where there is a tally.
+pub struct Tallied(pub Option<Tally>);
+
+impl<S> Hook<S> for Tallied {
     fn read(&mut self, bytes: usize) {
-        self.iter()
+        self.0
+            .iter()
             .for_each(|tally| tally.add(Direction::Down, bytes));
     }
 
     fn wrote(&mut self, bytes: usize) {
-        self.iter()
+        self.0
+            .iter()
             .for_each(|tally| tally.add(Direction::Up, bytes));
     }
 }
@@ -37,8 +42,8 @@ impl<S> Hook<S> for Option<Tally> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layer::Layer;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use unbloat_stream_limits::Layer;
 
     #[tokio::test]
     async fn bytes_of_both_ways_are_counted_where_there_is_a_tally() {
@@ -46,12 +51,12 @@ mod tests {
         let tally = Tally::default();
         let mut stream = Layer {
             stream: here,
-            hook: Some(tally.clone()),
+            hook: Tallied(Some(tally.clone())),
         };
         there.write_all(&[0; 30]).await.unwrap();
         stream.read_exact(&mut [0; 20]).await.unwrap();
         stream.write_all(&[0; 7]).await.unwrap();
-        stream.hook = None;
+        stream.hook = Tallied(None);
         stream.write_all(&[0; 7]).await.unwrap();
         let seen = tally.look(Time::from_ns(0));
         assert_eq!(seen.bytes, Both::new(Bytes::new(20), Bytes::new(7)));

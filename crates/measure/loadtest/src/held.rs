@@ -1,13 +1,11 @@
 //! A connection on which no more is written than its socket's bound on unsent data allows.
 
-use crate::layer::{Hook, Layer};
 use crate::socket::unsent_limit;
 use std::io;
 use std::os::fd::AsFd;
 use std::task::{Context, Poll, ready};
-use tokio::io::Interest;
 use tokio::net::TcpStream;
-use unbloat_os::tcp::wants_more;
+use unbloat_stream_limits::{Hook, Layer, poll_wanted};
 
 pub struct Held {
     is_held: bool,
@@ -33,21 +31,9 @@ impl Hook<TcpStream> for Held {
         if !self.is_held || self.room > 0 {
             return Poll::Ready(Ok(()));
         }
-        loop {
-            ready!(stream.poll_write_ready(context))?;
-            // What is "would block" here makes the next look wait for the kernel.
-            let looked = stream.try_io(Interest::WRITABLE, || match wants_more(stream.as_fd())? {
-                true => Ok(()),
-                false => Err(io::ErrorKind::WouldBlock.into()),
-            });
-            match looked {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                looked => {
-                    self.room = unsent_limit(stream.as_fd()) as usize / 2;
-                    return Poll::Ready(looked);
-                }
-            }
-        }
+        ready!(poll_wanted(stream, context))?;
+        self.room = unsent_limit(stream.as_fd()) as usize / 2;
+        Poll::Ready(Ok(()))
     }
 
     fn wrote(&mut self, bytes: usize) {

@@ -1,9 +1,8 @@
 //! Connections of HTTP/1.1, 2 and 3, opened step by step so that each step can be timed.
 
-use crate::beside::Tally;
+use crate::beside::{Tallied, Tally};
 use crate::error::TestError;
 use crate::held::Held;
-use crate::layer::{Hook, Layer};
 use crate::options::{Http, Options};
 use crate::paced::Paced;
 use crate::quic;
@@ -22,13 +21,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use unbloat_os::clock::Clock;
 use unbloat_os::tcp_info::TcpInfo;
+use unbloat_stream_limits::{Layer, Turns};
 use unbloat_units::Delta;
 
 /// Unsent data of one stream in HTTP/2's own buffer.
@@ -158,7 +157,7 @@ impl Dialer {
         };
         let stream = Layer {
             stream,
-            hook: tally,
+            hook: Tallied(tally),
         };
         opened.sender = Some(match &self.tls {
             None => shake(stream, http).await?,
@@ -316,31 +315,9 @@ impl Sender {
     }
 }
 
-/// Lets others have their turn after some bytes, however many there are. HTTP/2 keeps interim answers, in twenty times their bytes, until the
-/// task that waits for an answer runs and drops them.
-struct Turns {
-    /// Since the last turn.
-    read: usize,
-}
-
-impl Turns {
-    const LONGEST: usize = 256 << 10;
-}
-
-impl<S> Hook<S> for Turns {
-    fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        if self.read < Turns::LONGEST {
-            return Poll::Ready(());
-        }
-        self.read = 0;
-        context.waker().wake_by_ref();
-        Poll::Pending
-    }
-
-    fn read(&mut self, bytes: usize) {
-        self.read += bytes;
-    }
-}
+/// Read of a connection before others have their turn. HTTP/2 keeps interim answers, in twenty times their bytes, until the task that waits
+/// for an answer runs and drops them.
+const TURN: usize = 256 << 10;
 
 async fn shake<S>(stream: S, http: Http) -> io::Result<Sender>
 where
@@ -352,8 +329,8 @@ where
         tokio::spawn(connection);
         return Ok(Sender::One(sender));
     }
-    let hook = Turns { read: 0 };
-    let stream = TokioIo::new(Layer { stream, hook });
+    let hook = Turns::of(TURN);
+    let stream = TokioIo::new(Layer { hook, stream });
     let (sender, connection) = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .initial_stream_window_size(WINDOW)
@@ -410,38 +387,5 @@ pub async fn whole(body: Incoming, most: usize) -> io::Result<Bytes> {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) => Err(io::Error::other(error)),
         Err(_) => Err(io::ErrorKind::TimedOut.into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-
-    #[tokio::test]
-    async fn others_have_their_turn_while_much_is_read() {
-        let (stream, mut there) = tokio::io::duplex(4 * Turns::LONGEST);
-        there.write_all(&vec![0; 4 * Turns::LONGEST]).await.unwrap();
-        let hook = Turns { read: 0 };
-        let mut stream = Layer { stream, hook };
-        let mut turns = 0;
-        let reading = async {
-            let mut piece = vec![0; 16 << 10];
-            for _ in 0..4 * Turns::LONGEST / piece.len() {
-                stream.read_exact(&mut piece).await.unwrap();
-            }
-        };
-        let others = async {
-            loop {
-                turns += 1;
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::select! {
-            biased;
-            () = reading => {}
-            () = others => {}
-        }
-        assert_eq!(turns, 3);
     }
 }

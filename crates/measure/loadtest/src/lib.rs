@@ -22,7 +22,6 @@ mod host;
 mod http;
 mod interface;
 mod introduction;
-mod layer;
 mod load;
 mod measure;
 mod measured;

@@ -13,7 +13,6 @@
 
 use crate::flow::Flow;
 use crate::http::{Dialer, Link};
-use crate::layer::{Hook, Layer};
 use crate::measured::{Count, Counter, KernelSample, KernelState, Side};
 use crate::service::Service;
 use crate::socket::{PATIENCE, Settings};
@@ -32,6 +31,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 use unbloat_os::clock::Clock;
 use unbloat_os::lock::lock;
+use unbloat_stream_limits::{Hook, Layer};
 use unbloat_units::{Bytes, Delta, Direction, Time};
 
 const PROTOCOL: &str = "net.measurementlab.ndt.v7";

@@ -1,11 +1,11 @@
 //! TLS that holds back no more of an upload than a millisecond of its rate.
 
-use crate::layer::Hook;
 use crate::upload::Pace;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio_rustls::client::TlsStream;
+use unbloat_stream_limits::Hook;
 
 /// Large records cost less, small ones are less in the way of probes on the same connection. Without a pace, rustls's own bound holds.
 pub struct Paced(pub Option<Arc<Pace>>);

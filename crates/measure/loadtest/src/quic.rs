@@ -18,7 +18,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tokio::time::timeout;
-use unbloat_h3_limit::{Bounded, BoundedConnection, BoundedOpener};
+use unbloat_stream_limits::{Bounded, BoundedConnection, BoundedOpener};
 
 /// Of one stream, 640 Mbit/s over 50 ms; of the connection it is [`WINDOW`].
 const STREAM_WINDOW: u32 = 4 << 20;

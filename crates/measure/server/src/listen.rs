@@ -6,7 +6,7 @@ use crate::options::duration;
 use crate::peer::{Activity, Peer};
 use crate::service::serve;
 use crate::shared::Shared;
-use crate::wire::{Flushing, Known};
+use crate::wire::{flushing, known};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
@@ -99,7 +99,7 @@ async fn connection(
     let _ = stream.set_nodelay(true);
     peer.know_socket(&stream);
     let place = shared.connections.place(&peer, place);
-    let known = Known::new(stream, Arc::clone(&peer), place);
+    let known = known(stream, Arc::clone(&peer), place);
     let ended = match tls {
         None => http(&shared, known, Arc::clone(&peer)).await,
         Some(tls) => {
@@ -132,7 +132,7 @@ where
         let answer = serve(Arc::clone(shared), Arc::clone(&peer), request);
         async move { Ok::<_, Infallible>(answer.await) }
     });
-    let io = TokioIo::new(Flushing::new(stream, Arc::clone(&peer)));
+    let io = TokioIo::new(flushing(stream, Arc::clone(&peer)));
     let builder = builder(shared);
     let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
     loop {

@@ -28,7 +28,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 use tracing::{debug, info};
-use unbloat_h3_limit::{Bounded, BoundedConnection};
+use unbloat_stream_limits::{Bounded, BoundedConnection};
 
 /// For uploads: 4 MB a round trip are 640 Mbit/s over 50 ms.
 const STREAM_WINDOW: u32 = 4 << 20;

@@ -1,6 +1,6 @@
 //! For the fuzz target: the guard without a connection around it.
 
-use crate::Meter;
+use crate::frames::Meter;
 
 /// Looks at the bytes of one stream.
 pub struct Guard(Meter);

@@ -5,9 +5,6 @@
 //! and lengths alone (RFC 9114, 7.1). A stream with too long a frame is refused (H3_EXCESSIVE_LOAD, RFC 9114, 10.5.1), and a control
 //! stream with one ends its connection. `h3` would need no more than a bound in its decoder; until it has one this stands before it.
 
-#[doc(hidden)]
-pub mod fuzz;
-
 use bytes::{Buf, Bytes};
 use h3::error::Code;
 use h3::quic::{
@@ -78,17 +75,17 @@ enum At {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct TooLong;
+pub(crate) struct TooLong;
 
 #[derive(Debug)]
-struct Meter {
+pub(crate) struct Meter {
     at: At,
     number: Number,
     most: u64,
 }
 
 impl Meter {
-    fn of_request(most: u64) -> Meter {
+    pub(crate) fn of_request(most: u64) -> Meter {
         Meter {
             at: At::Type,
             number: Number::default(),
@@ -96,7 +93,7 @@ impl Meter {
         }
     }
 
-    fn of_one_way() -> Meter {
+    pub(crate) fn of_one_way() -> Meter {
         Meter {
             at: At::Stream,
             number: Number::default(),
@@ -105,7 +102,7 @@ impl Meter {
     }
 
     /// Looks at what comes next.
-    fn take(&mut self, mut bytes: &[u8]) -> Result<(), TooLong> {
+    pub(crate) fn take(&mut self, mut bytes: &[u8]) -> Result<(), TooLong> {
         while let Some((first, rest)) = bytes.split_first() {
             match &mut self.at {
                 At::Unread | At::Beyond => return Ok(()),
