@@ -7,9 +7,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
 use unbloat_netns::{Bed, Host};
+use unbloat_testkit::until;
 
 const FOLLOW: &[&str] = &["autorate", "--interface", "eth0", "--interface-up", "eth0"];
 /// Others that would have the same device. FOLDER stands for the one of the test.
@@ -83,18 +82,8 @@ fn started(host: &Host, folder: &Path, arguments: &[&str]) -> Child {
         .spawn()
         .unwrap();
     let is_claimed = || fs::read_dir(journals(folder)).is_ok_and(|list| list.count() > 0);
-    wait_until(is_claimed);
+    until("nothing came of it", is_claimed);
     child
-}
-
-fn wait_until(is_so: impl Fn() -> bool) {
-    for _ in 0..2_000 {
-        if is_so() {
-            return;
-        }
-        sleep(Duration::from_millis(10));
-    }
-    panic!("20 s have passed");
 }
 
 fn end(mut child: Child) {
@@ -121,7 +110,7 @@ fn whoever_has_a_device_refuses_whoever_else_would() {
     let folder = tempfile::tempdir().unwrap();
     let seen = classes(&hosts[0]);
     let first = started(&hosts[0], folder.path(), FOLLOW);
-    wait_until(|| classes(&hosts[0]) != seen);
+    until("nothing came of it", || classes(&hosts[0]) != seen);
     for other in OTHERS {
         let output = unbloat(&hosts[0], folder.path(), other).output().unwrap();
         refused(&output, other[0]);
@@ -135,12 +124,14 @@ fn it_leaves_the_devices_of_others_alone() {
         let (_bed, hosts) = bed();
         let folder = tempfile::tempdir().unwrap();
         let mut first = started(&hosts[0], folder.path(), other);
-        wait_until(|| !classes(&hosts[0]).is_empty() || other[0] == "shape");
+        until("nothing came of it", || {
+            !classes(&hosts[0]).is_empty() || other[0] == "shape"
+        });
         if other[0] == "shape" {
             htb(&hosts[0]);
         }
         // Before its shaper is whole there is another reason to be refused.
-        wait_until(|| {
+        until("nothing came of it", || {
             let output = unbloat(&hosts[0], folder.path(), FOLLOW).output().unwrap();
             assert!(!output.status.success(), "{}", other[0]);
             String::from_utf8_lossy(&output.stderr).contains(AT_WORK)
@@ -169,8 +160,8 @@ fn rates_come_back_soon_after_a_kill_and_at_the_next_start_after_two() {
     let seen = classes(&hosts[0]);
     let killed = |with_guard: bool| {
         let mut daemon = started(&hosts[0], folder.path(), FOLLOW);
-        wait_until(|| classes(&hosts[0]) != seen);
-        wait_until(|| guard_of(&daemon).is_some());
+        until("nothing came of it", || classes(&hosts[0]) != seen);
+        until("nothing came of it", || guard_of(&daemon).is_some());
         if let Some(guard) = guard_of(&daemon).filter(|_| with_guard) {
             kill_process(guard, Signal::KILL).unwrap();
         }
@@ -178,8 +169,10 @@ fn rates_come_back_soon_after_a_kill_and_at_the_next_start_after_two() {
         daemon.wait().unwrap();
     };
     killed(false);
-    wait_until(|| classes(&hosts[0]) == seen);
-    wait_until(|| fs::read_dir(journals(folder.path())).unwrap().count() == 0);
+    until("nothing came of it", || classes(&hosts[0]) == seen);
+    until("nothing came of it", || {
+        fs::read_dir(journals(folder.path())).unwrap().count() == 0
+    });
     killed(true);
     assert_ne!(classes(&hosts[0]), seen, "nobody is left to put them back");
     let words = [FOLLOW, &["--duration", "100 ms"]].concat();
@@ -211,7 +204,7 @@ fn what_another_program_makes_of_a_shaper_is_seen_soon_and_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let seen = classes(&hosts[0]);
         let daemon = started(&hosts[0], folder.path(), FOLLOW);
-        wait_until(|| classes(&hosts[0]) != seen);
+        until("nothing came of it", || classes(&hosts[0]) != seen);
         run(&hosts[0], change);
         let output = daemon.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
@@ -388,7 +381,7 @@ fn a_device_that_goes_or_has_another_name_ends_it_and_is_told() {
         let folder = tempfile::tempdir().unwrap();
         let seen = classes(&hosts[0]);
         let daemon = started(&hosts[0], folder.path(), FOLLOW);
-        wait_until(|| classes(&hosts[0]) != seen);
+        until("nothing came of it", || classes(&hosts[0]) != seen);
         let mut ip = hosts[0].command("ip").unwrap();
         assert!(ip.args(words.split(' ')).status().unwrap().success());
         let output = daemon.wait_with_output().unwrap();

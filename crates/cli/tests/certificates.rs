@@ -7,8 +7,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
+use unbloat_testkit::until;
 
 const UNBLOAT: &str = env!("CARGO_BIN_EXE_unbloat");
 
@@ -106,14 +107,6 @@ impl Drop for Site {
             let _ = server.kill();
             let _ = server.wait();
         }
-    }
-}
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(30), "not so: {what}");
-        sleep(Duration::from_millis(100));
     }
 }
 

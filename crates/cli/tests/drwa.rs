@@ -6,11 +6,11 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use unbloat_testkit::until;
 
 /// Killed so often, or as often as `UNBLOAT_KILLS` says.
 const KILLS: u64 = 20;
-const LONGEST: Duration = Duration::from_secs(20);
 
 fn unbloat() -> Command {
     Command::new(env!("CARGO_BIN_EXE_unbloat"))
@@ -42,14 +42,6 @@ fn of(pid: u32) -> Vec<PathBuf> {
             .starts_with(&mark)
     });
     all
-}
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < LONGEST, "{what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 fn programs() -> usize {
@@ -162,7 +154,7 @@ fn the_command_ends_as_what_it_ran_and_a_second_owner_of_a_group_is_refused() {
         "100 ms",
         "--",
         "sleep",
-        "60",
+        "90",
     ]);
     let mut first = first.stdout(Stdio::piped()).spawn().unwrap();
     let mut line = [0; 12];

@@ -4,9 +4,9 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
-use std::time::Duration;
 use unbloat_netns::Bed;
 use unbloat_responsiveness::{LoadedDirection, SCHEMA, verdict};
+use unbloat_testkit::until;
 use unbloat_units::{Delta, Direction, Rate};
 
 const UNBLOAT: &str = env!("CARGO_BIN_EXE_unbloat");
@@ -231,16 +231,6 @@ fn groups_of(pid: u32) -> String {
     find.args(["/sys/fs/cgroup", "-type", "d", "-name"]);
     find.arg(format!("unbloat-drwa-{pid}-*"));
     String::from_utf8(find.output().unwrap().stdout).unwrap()
-}
-
-fn until(what: &str, is_so: impl Fn() -> bool) {
-    for _ in 0..3_000 {
-        if is_so() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("30 s have passed: {what}");
 }
 
 fn a_killed_fix_leaves_neither_a_shaper_nor_a_control_group() {

@@ -8,17 +8,14 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 use unbloat_netns::{Bed, Host};
+use unbloat_testkit::until;
 
 const LINE: [&str; 4] = ["--rate-down", "20 Mbit/s", "--rate-up", "4 Mbit/s"];
 const SHAPER: [&str; 5] = ["apply", "--interface", "eth0", "--qdisc", "fifo"];
 const NETWORKD: &str = "/lib/systemd/systemd-networkd";
 const NETWORK: &str = "[Match]\nName=eth0\n\n[Network]\nAddress=192.0.2.1/24\nIPv6AcceptRA=no\n";
 const UNIT: &str = "unbloat-shaper-eth0.service";
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// What systemd does with the units of these tests: start, stop, and start again at boot.
 const SYSTEMCTL: &str = r#"#!/bin/sh
 lines() { sed -n "s/^$1=//p" "/etc/systemd/system/$unit"; }
@@ -27,7 +24,7 @@ case "$1" in
 daemon-reload) ;;
 start)
   [ -e "/etc/systemd/system/$unit" ] || exit 5
-  while [ -e /run/hang ]; do sleep 0.1; done
+  while [ -e /run/hang ]; do : >/run/hangs; sleep 0.1; done
   if grep -q '^Type=oneshot' "/etc/systemd/system/$unit"; then
     lines ExecStart | { while read -r line; do sh -c "$line" </dev/null >>/run/log 2>&1 || exit 1; done; } || { tail -n 3 /run/log >&2; exit 1; }
     : >"/run/active-$unit"
@@ -152,7 +149,7 @@ impl Machine {
              SYSTEMD_LOG_LEVEL=debug exec {NETWORKD} >>/run/networkd.log 2>&1"
         );
         self.networkd = Some(self.command(&["sh", "-c", &script]).spawn().unwrap());
-        until(|| {
+        until("networkd has not read its file", || {
             let said = self.run(&[
                 "sh",
                 "-c",
@@ -223,14 +220,6 @@ fn succeeded(output: &Output) -> (String, String) {
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success(), "{out}\n{err}");
     (out, err)
-}
-
-fn until(is_so: impl Fn() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < end, "it never came to be");
-        sleep(Duration::from_millis(100));
-    }
 }
 
 /// Dry run, keep, reboot, remove, reboot.
@@ -334,7 +323,7 @@ fn networkd_knows_every_word_of_every_plan() {
         let more = machine.path("network/10-wan.network.d/60-bad.conf");
         fs::write(more, "[CAKE]\nBandwith=1\n").unwrap();
         machine.start_networkd();
-        until(|| {
+        until("networkd names no unknown key", || {
             let told = fs::read_to_string(machine.path("run/networkd.log")).unwrap();
             told.contains("Unknown key name 'Bandwith'") || told.contains("Unknown key 'Bandwith'")
         });
@@ -405,6 +394,8 @@ fn a_killed_command_leaves_no_file() {
     let before = (machine.shaper(), machine.written());
     let hang = machine.path("run/hang");
     let begin = || {
+        let hangs = machine.path("run/hangs");
+        let _ = fs::remove_file(&hangs);
         fs::write(&hang, "").unwrap();
         let words = [&["unbloat", "sqm"], &SHAPER[..], &LINE[..], &["--keep"]].concat();
         let child = machine
@@ -412,14 +403,15 @@ fn a_killed_command_leaves_no_file() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        until(|| machine.path("system").join(UNIT).exists() && guard(&child).is_some());
+        until("the unit is not started", || hangs.exists());
+        assert!(machine.path("system").join(UNIT).exists() && guard(&child).is_some());
         child
     };
     let mut child = begin();
     child.kill().unwrap();
     child.wait().unwrap();
     fs::remove_file(&hang).unwrap();
-    until(|| machine.written() == before.1);
+    until("files stay", || machine.written() == before.1);
     assert_eq!(machine.shaper(), before.0);
 
     let mut alone = begin();
@@ -427,7 +419,9 @@ fn a_killed_command_leaves_no_file() {
     alone.kill().unwrap();
     alone.wait().unwrap();
     fs::remove_file(&hang).unwrap();
-    until(|| machine.shaper() != before.0);
+    until("the unit's shaper is not there", || {
+        machine.shaper() != before.0
+    });
     assert!(
         machine.path("system").join(UNIT).exists(),
         "nobody is left to undo it"

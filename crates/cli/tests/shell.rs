@@ -3,8 +3,8 @@
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 use unbloat_netns::{Bed, Host};
+use unbloat_testkit::until;
 
 fn shell(options: &[&str], script: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_unbloat"));
@@ -28,17 +28,9 @@ fn devices() -> usize {
         .count()
 }
 
-fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !is_so() {
-        assert!(begin.elapsed() < Duration::from_secs(20), "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 /// Starts a command that says when it runs and then sleeps.
 fn sleeping() -> (Child, i32) {
-    let mut child = shell(&["-q"], "echo $$; exec sleep 60")
+    let mut child = shell(&["-q"], "echo $$; exec sleep 90")
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -122,8 +114,8 @@ fn a_killed_shell_leaves_no_device_and_no_command() {
     assert!(devices() > 0);
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(9));
-    wait_for("the command has ended", || !is_alive(sleeper));
-    wait_for("no name is left", || unbloat_names(child.id()).is_empty());
+    until("the command has ended", || !is_alive(sleeper));
+    until("no name is left", || unbloat_names(child.id()).is_empty());
 }
 
 fn a_killed_demo_leaves_no_server() {
@@ -145,12 +137,12 @@ fn a_killed_demo_leaves_no_server() {
         };
         children.split(' ').find(serves)?.parse::<i32>().ok()
     };
-    wait_for("a server", || server().is_some());
+    until("a server", || server().is_some());
     let found = server().unwrap();
     demo.kill().unwrap();
     demo.wait().unwrap();
-    wait_for("the server has ended", || !is_alive(found));
-    wait_for("no name is left", || unbloat_names(demo.id()).is_empty());
+    until("the server has ended", || !is_alive(found));
+    until("no name is left", || unbloat_names(demo.id()).is_empty());
 }
 
 /// A host that forwards for one device only.
@@ -188,7 +180,7 @@ impl Router {
 
     /// A shell that runs.
     fn started(&self) -> Child {
-        let mut child = self.shell("echo; exec sleep 60").spawn().unwrap();
+        let mut child = self.shell("echo; exec sleep 90").spawn().unwrap();
         let stdout = child.stdout.as_mut().unwrap();
         std::io::Read::read_exact(stdout, &mut [0]).unwrap();
         assert_eq!(self.forwards(), ["1", "1", "1"]);
@@ -238,14 +230,14 @@ fn what_the_way_out_changes_is_undone_however_the_shell_ends() {
     // As a terminal does it: the shell leaves the answer to its command.
     kill_process_group(Pid::from_child(&asked), Signal::INT).unwrap();
     asked.wait().unwrap();
-    wait_for("an interrupted shell has undone it", || {
+    until("an interrupted shell has undone it", || {
         router.is_as_before()
     });
 
     let mut killed = router.started();
     killed.kill().unwrap();
     killed.wait().unwrap();
-    wait_for("the guard of a killed shell has undone it", || {
+    until("the guard of a killed shell has undone it", || {
         router.is_as_before()
     });
 

@@ -7,9 +7,10 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use unbloat_netns::{Bed, Host, Route, Tun};
 use unbloat_responsiveness::{LoadedDirection, SCHEMA, verdict};
+use unbloat_testkit::until;
 use unbloat_units::{Delta, Direction, Rate};
 
 const LINE: [&str; 4] = ["--rate-down", "20 Mbit/s", "--rate-up", "4 Mbit/s"];
@@ -227,14 +228,6 @@ fn apply(host: &Host, journals: &Path) -> Command {
     command.args(["sqm", "apply", "--interface", "eth0", "--qdisc", "fifo"]);
     command.args(LINE).env("UNBLOAT_RUN", journals);
     command
-}
-
-fn until(what: &str, is_so: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(30), "{what}");
-        sleep(Duration::from_millis(10));
-    }
 }
 
 fn tell(child: &Child, signal: Signal) {

@@ -4,24 +4,13 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 use unbloat_netns::{Bed, Host};
-
-const LONGEST: Duration = Duration::from_secs(30);
+use unbloat_testkit::until;
 
 fn tc(host: &Host, words: &str) -> String {
     let mut command = host.command("tc").unwrap();
     let output = command.args(words.split(' ')).output().unwrap();
     String::from_utf8(output.stdout).unwrap()
-}
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < LONGEST, "{what}");
-        sleep(Duration::from_millis(10));
-    }
 }
 
 /// A phone with an uplink, and the net behind it.

@@ -10,8 +10,9 @@ use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, UdpSocket};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use unbloat_netns::{Bed, Host};
+use unbloat_testkit::until;
 
 const UNBLOAT: &str = env!("CARGO_BIN_EXE_unbloat");
 const MANUAL: &str = include_str!("../../../docs/watch.md");
@@ -245,11 +246,9 @@ fn after_ctrl_c_nothing_is_left_in_the_kernel_and_no_discipline_is_another() {
     // What it still writes must not hold it up.
     std::io::copy(&mut out, &mut std::io::sink()).unwrap();
     assert_eq!(watch.wait().unwrap().code(), Some(0));
-    let begun = Instant::now();
-    while programs.iter().any(|program| is_loaded(program)) {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{programs:?}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    until("its programs stay", || {
+        !programs.iter().any(|program| is_loaded(program))
+    });
     assert_eq!(slow.disciplines(), before);
 }
 

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use unbloat_netns::{Bed, BedError, Maker, Route, Tun, sweep};
+use unbloat_testkit::until;
 
 const CYCLES: u64 = 200;
 /// Says to a copy of this test what it is to be.
@@ -24,7 +25,9 @@ fn what_killed_beds_leave_is_removed_by_the_next_one() {
     for _ in 0..CYCLES {
         let mut victim = start_victim();
         // From its first trace on: how long a process takes to start depends on what else runs.
-        wait_until(|| !unbloat_netns::leftovers(victim.id()).is_empty());
+        until("it is not built", || {
+            !unbloat_netns::leftovers(victim.id()).is_empty()
+        });
         sleep(longest.mul_f64(random.f64()));
         victim.kill().unwrap();
         victim.wait().unwrap();
@@ -72,7 +75,7 @@ fn a_bed_within_a_bed_goes_with_it() {
         .env(VICTIM, "1");
     let mut inner = command.stdout(Stdio::null()).spawn().unwrap();
     // The namespace of its last host, as it is seen from outside.
-    wait_until(|| {
+    until("it is not built", || {
         let names = unbloat_netns::leftovers(inner.id());
         names
             .iter()
@@ -81,14 +84,6 @@ fn a_bed_within_a_bed_goes_with_it() {
     drop(outer);
     assert!(!inner.wait().unwrap().success());
     assert_eq!(marked(&[inner.id()].into()), BTreeSet::new());
-}
-
-fn wait_until(is_so: impl Fn() -> bool) {
-    let begin = Instant::now();
-    while !is_so() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "it is not built");
-        sleep(Duration::from_millis(1));
-    }
 }
 
 /// Not a test: what is killed in one.

@@ -17,6 +17,7 @@ use unbloat_autorate::{Heard, Tally};
 use unbloat_autorate_host::{Ear, KernelError, Source, SteerError, Tap};
 use unbloat_netns::{Bed, Host, Tun};
 use unbloat_os::clock::monotonic;
+use unbloat_testkit::until;
 use unbloat_units::{Delta, Time};
 
 /// What a source told.
@@ -487,11 +488,9 @@ fn a_killed_listener_leaves_nothing_in_the_kernel() {
     assert_eq!(programs(&line.near), ours + 1);
     child.kill().unwrap();
     child.wait().unwrap();
-    let begun = Instant::now();
-    while programs(&line.near) != ours {
-        assert!(begun.elapsed() < LONGEST, "its program is still there");
-        sleep(Duration::from_millis(1));
-    }
+    until("its program is still there", || {
+        programs(&line.near) == ours
+    });
 }
 
 unbloat_testkit::main! {

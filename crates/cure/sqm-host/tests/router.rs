@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use unbloat_netns::{Bed, Host};
 use unbloat_os::offload::features;
 use unbloat_sqm::{Device, Plan, Qdisc, check};
 use unbloat_sqm_host::{Kind, Router, ShaperError};
+use unbloat_testkit::until;
 use unbloat_units::{Both, Framing, Rate};
 
 const CONFIG: &str = "config queue 'eth1'\n\toption enabled '0'\n\toption interface 'eth1'\n";
@@ -144,11 +145,7 @@ fn a_router_takes_back_what_nobody_could_confirm() {
         "{lost:?}"
     );
     assert_ne!(world.state(), before, "it is shaped for now");
-    let end = Instant::now() + Duration::from_secs(30);
-    while world.state() != before {
-        assert!(Instant::now() < end, "{}", world.state());
-        sleep(Duration::from_millis(50));
-    }
+    until("it is shaped as it was", || world.state() == before);
     assert!(!world.path("unbloat-sqm-eth0").exists());
 }
 
@@ -363,12 +360,10 @@ fn an_openwrt_router_takes_back_what_nobody_could_confirm() {
         fs::read_to_string(world.path("etc/config/sqm")).unwrap(),
         CONFIG
     );
-    let end = Instant::now() + Duration::from_secs(30);
     let log = || fs::read_to_string(world.path("etc/sqm.log")).unwrap();
-    while log() != "enable\nrestart\nrestart\n" {
-        assert!(Instant::now() < end, "{}", log());
-        sleep(Duration::from_millis(50));
-    }
+    until("it is started again", || {
+        log() == "enable\nrestart\nrestart\n"
+    });
     assert_eq!(
         fs::read_to_string(world.path("etc/config/sqm")).unwrap(),
         CONFIG

@@ -2,13 +2,14 @@
 
 mod common;
 
-use common::{Running, until};
+use common::Running;
 use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 use unbloat_irtt::wire::Key;
 use unbloat_irtt::{Client, Clocks, Event, Plan, Poll};
 use unbloat_server::{Limits, Options};
+use unbloat_testkit::until;
 use unbloat_units::Delta;
 
 fn impatient() -> Running {

@@ -2,12 +2,13 @@
 
 mod common;
 
-use common::{Reply, Running, until};
+use common::{Reply, Running};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use unbloat_server::{Limits, Options};
+use unbloat_testkit::until;
 use unbloat_units::{Delta, Rate};
 
 #[test]

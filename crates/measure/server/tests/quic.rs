@@ -3,7 +3,7 @@
 mod common;
 
 use bytes::{Buf, Bytes};
-use common::{Running, until};
+use common::Running;
 use quinn::crypto::rustls::QuicClientConfig;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -12,6 +12,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 use unbloat_server::{Limits, Options};
+use unbloat_testkit::until;
 
 /// Who the server is does not matter here.
 #[derive(Debug)]

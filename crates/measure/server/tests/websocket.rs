@@ -2,13 +2,14 @@
 
 mod common;
 
-use common::{Running, until};
+use common::Running;
 use serde_json::Value;
 use std::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::{Error, Message, WebSocket, client};
 use unbloat_server::Options;
+use unbloat_testkit::until;
 
 fn open(
     server: &Running,
