@@ -56,6 +56,8 @@ impl Collector {
                 values: BTreeMap::new(),
                 spreads: BTreeMap::new(),
                 courses: BTreeMap::new(),
+                whole: BTreeMap::new(),
+                stages: Vec::new(),
                 tables: BTreeSet::new(),
                 left_out: Vec::new(),
             },

@@ -6,7 +6,7 @@ use crate::estimate::{Difference, Estimate, difference, difference_of_repeats};
 use crate::metric::{Goal, Topic, meaning, unit};
 use crate::points::matched;
 use crate::row::{Interval, Outcome, Row, Side};
-use crate::run::{Name, Run};
+use crate::run::{Name, Run, StageSpan};
 use crate::spread::{likeness, mean_of_blocks, quantile, quantile_of_blocks};
 use crate::tolerance::{Judgement, Tolerance};
 use crate::verdict::Verdict;
@@ -78,6 +78,9 @@ pub struct Comparison {
     pub distributions: Vec<DistributionRow>,
     #[serde(skip)]
     pub series: Vec<SeriesRow>,
+    /// Of A, if both are tests.
+    #[serde(skip)]
+    pub stages: Vec<StageSpan>,
     /// What only A has, what only B has.
     pub only_in_a: Vec<String>,
     pub only_in_b: Vec<String>,
@@ -94,7 +97,17 @@ pub fn compare(a: &Run, b: &Run, tolerances: &[Tolerance]) -> Comparison {
     let notes = sides.results(a, b);
     sides.values(a, b);
     let mut distributions = sides.spreads(a, b);
-    let (of_courses, series) = sides.courses(a, b);
+    let (of_courses, mut series) = sides.courses(a, b);
+    let wholes = a.whole.iter().filter_map(|(metric, left)| {
+        let name = Name::new("", *metric);
+        Some(series_row(&name, left, b.whole.get(metric)?))
+    });
+    let wholes: Vec<SeriesRow> = wholes.collect();
+    let mut stages = Vec::new();
+    if !wholes.is_empty() {
+        series = wholes;
+        stages.clone_from(&a.stages);
+    }
     distributions.extend(of_courses);
     distributions
         .sort_by(|x, y| (x.topic, &x.subject, &x.metric).cmp(&(y.topic, &y.subject, &y.metric)));
@@ -126,6 +139,7 @@ pub fn compare(a: &Run, b: &Run, tolerances: &[Tolerance]) -> Comparison {
         quantities: rows,
         distributions,
         series,
+        stages,
         only_in_a,
         only_in_b,
         judgements,
@@ -146,6 +160,17 @@ fn order(row: &Row) -> (Topic, bool, usize, &str, &str, &str, &str) {
         &row.point,
         row.statistic,
     )
+}
+
+fn series_row(name: &Name, a: &Course, b: &Course) -> SeriesRow {
+    SeriesRow {
+        topic: meaning(&name.metric).topic,
+        subject: name.subject.clone(),
+        metric: name.metric.clone(),
+        unit: unit(&name.metric).to_owned(),
+        a: a.points(),
+        b: b.points(),
+    }
 }
 
 struct Sides<'a> {
@@ -241,14 +266,7 @@ impl Sides<'_> {
                 }
             }
             distributions.extend(distribution(name, &left.all, &right.all, false));
-            series.push(SeriesRow {
-                topic: meaning(&name.metric).topic,
-                subject: name.subject.clone(),
-                metric: name.metric.clone(),
-                unit: unit(&name.metric).to_owned(),
-                a: left.points(),
-                b: right.points(),
-            });
+            series.push(series_row(name, left, right));
         }
         series.sort_by(|x, y| {
             (x.topic, &x.metric, &x.subject).cmp(&(y.topic, &y.metric, &y.subject))

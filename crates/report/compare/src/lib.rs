@@ -32,7 +32,7 @@ pub use error::{CompareError, ToleranceError};
 pub use estimate::{Estimate, Noise};
 pub use metric::{Goal, Meaning, Topic, meaning, unit, without_unit};
 pub use row::{Interval, Outcome, Row, Side};
-pub use run::Run;
+pub use run::{Run, StageSpan};
 pub use tables::{all_rows, all_tables};
 pub use tolerance::{Judgement, Tolerance};
 pub use verdict::{Counts, Overall, Verdict};

@@ -22,6 +22,14 @@ impl Name {
     }
 }
 
+/// When a test loaded the path, on the axis of [`Run::whole`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct StageSpan {
+    pub load: String,
+    pub begin_s: f64,
+    pub end_s: f64,
+}
+
 /// A run as far as it can be compared; made by a [`crate::Collector`].
 #[derive(Clone, Debug)]
 pub struct Run {
@@ -36,6 +44,9 @@ pub struct Run {
     pub(crate) spreads: BTreeMap<Name, LogHistogram>,
     /// Over time.
     pub(crate) courses: BTreeMap<Name, Course>,
+    /// Of a test, over all of its stages, by metric: what is drawn in place of the courses of each stage.
+    pub(crate) whole: BTreeMap<&'static str, Course>,
+    pub(crate) stages: Vec<StageSpan>,
     /// Tables of the run that are not compared, and those that are.
     pub(crate) tables: BTreeSet<String>,
     /// Sentences about what was not taken in.

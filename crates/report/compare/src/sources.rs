@@ -2,8 +2,9 @@
 
 use crate::CompareError;
 use crate::collect::{Collector, Piece, short};
-use crate::estimate::Estimate;
-use crate::run::Name;
+use crate::course::Course;
+use crate::estimate::{Estimate, is_number};
+use crate::run::{Name, StageSpan};
 use std::collections::BTreeMap;
 use unbloat_table::ColumnData;
 use unbloat_units::{Both, Direction};
@@ -13,6 +14,8 @@ const FEWEST_RTTS: f64 = 20.0;
 const FEWEST_BYTES: f64 = 100_000.0;
 /// A test has some ten stages.
 const MOST_STAGES: usize = 1_000;
+/// Of the time without load so much is drawn: in two tests the load begins at the same place.
+const LEAD_NS: i64 = 2_500_000_000;
 
 pub(crate) const POINTS: [&str; 3] = ["point", "key", "value"];
 pub(crate) const RESULTS: [&str; 5] = ["point", "seed", "subject", "metric", "value"];
@@ -129,6 +132,7 @@ pub(crate) struct Totals {
 
 struct Stage {
     load: String,
+    begin_ns: i64,
     /// From the end of its ramp to its own end.
     judged_ns: (i64, i64),
     /// Datagrams of the echo, and those that were lost on the way.
@@ -310,11 +314,52 @@ pub(crate) fn stages(to: &mut Collector, piece: &Piece) -> Result<(), CompareErr
         if to.totals.stages.len() < MOST_STAGES {
             let stage = Stage {
                 load: short(load),
+                begin_ns: begin,
                 judged_ns: (judged_from.get(row).unwrap_or(begin), end),
                 echoes: 0,
                 lost: Both::default(),
             };
             to.totals.stages.insert(number, stage);
+        }
+    }
+    let second = |ns: i64| ns as f64 / 1e9;
+    let zero = to.totals.picture_from_ns();
+    to.run.stages = to
+        .totals
+        .stages
+        .values()
+        .map(|stage| StageSpan {
+            load: stage.load.clone(),
+            begin_s: second(stage.begin_ns.saturating_sub(zero)).max(0.0),
+            end_s: second(stage.judged_ns.1.saturating_sub(zero)),
+        })
+        .collect();
+    Ok(())
+}
+
+impl Totals {
+    /// The time of a test that is 0 in its picture.
+    fn picture_from_ns(&self) -> i64 {
+        let loaded = self.stages.values().filter(|stage| stage.load != "idle");
+        let first = loaded.map(|stage| stage.begin_ns).min();
+        first.map_or(0, |begin| begin.saturating_sub(LEAD_NS))
+    }
+}
+
+/// Values of a test over the time of all its stages; of several at one time the largest is drawn.
+fn draw(
+    to: &mut Collector,
+    piece: &Piece,
+    column: &'static str,
+    metric: &'static str,
+) -> Result<(), CompareError> {
+    let (time, values) = (piece.time("time_ns")?, piece.number(column)?);
+    let zero = to.totals.picture_from_ns();
+    let whole = to.run.whole.entry(metric).or_insert_with(Course::new);
+    for row in piece.rows() {
+        let value = values.as_f64(row).filter(|value| is_number(*value));
+        if let Some((at, value)) = time.get(row).zip(value) {
+            whole.push(at.saturating_sub(zero), value, 1, 0);
         }
     }
     Ok(())
@@ -338,12 +383,14 @@ pub(crate) fn echoes(to: &mut Collector, piece: &Piece) -> Result<(), CompareErr
     }
     for metric in ["added_down_ms", "added_up_ms"] {
         of_stages(to, piece, metric, |_| Some(metric))?;
+        draw(to, piece, metric, "added_delay_ms")?;
     }
     Ok(())
 }
 
 pub(crate) fn goodput(to: &mut Collector, piece: &Piece) -> Result<(), CompareError> {
     let directions = piece.text("direction")?;
+    draw(to, piece, "delivered_bps", "delivered_bps")?;
     of_stages(to, piece, "delivered_bps", |row| {
         match directions.as_text(row)? {
             "down" => Some("delivered_down_bps"),

@@ -129,7 +129,8 @@ const unbloat = (() => {
       this.parts.push(`<circle cx="${round(x)}" cy="${round(y)}" r="${radius}" fill="${hollow ? css("--paper") : colour}"${hollow ? ` stroke="${colour}" stroke-width="2"` : ""}/>`);
     }
     clipped(box, draw) {
-      this.parts.push(`<clipPath id="inside"><rect x="${round(box.left)}" y="${round(box.top)}" width="${round(box.width)}" height="${round(box.height)}"/></clipPath><g clip-path="url(#inside)">`);
+      const id = `inside-${this.parts.length}`;
+      this.parts.push(`<clipPath id="${id}"><rect x="${round(box.left)}" y="${round(box.top)}" width="${round(box.width)}" height="${round(box.height)}"/></clipPath><g clip-path="url(#${id})">`);
       draw();
       this.parts.push("</g>");
     }
@@ -182,7 +183,14 @@ const unbloat = (() => {
 
   // Charts of one time: the same range of it, zoomed together.
   let groups = 0;
-  const group = (from, to) => ({ key: `group-${groups++}`, home: [from, to], view: [from, to], plots: [] });
+  const group = (from, to) => ({ key: `group-${groups++}`, home: [from, to], view: [from, to], plots: [], drawings: [] });
+
+  // When each stage of a test began and ended, and which it was. A name is left out where it has no room.
+  const shades = (stages) => (pen, at) => stages.forEach((stage, i) => {
+    const [from, to] = [stage.begin_s, stage.end_s].map(at.x);
+    pen.rect(from, at.box.top, to - from, at.box.height, { colour: css("--soft"), alpha: i % 2 ? 0.13 : 0.06 });
+    if (to - from > 7 * stage.name.length) pen.text(Math.max(from, at.box.left) + 4, at.box.top + 14, stage.name, { size: 11, colour: "--soft" });
+  });
 
   // Where a line was not measured, it has a point without a value: much longer than its usual step, and long enough to be seen.
   function broken(whole, span) {
@@ -246,7 +254,7 @@ const unbloat = (() => {
     const stroke = (line) => css(line.colour) || line.colour;
     const home = spec.group ? spec.group.home
       : x.range || (x.isLog ? uPlot.rangeLog(smallest(all.filter((v) => v > 0)), largest(all), 10, false) : span > 0 ? [smallest(all), largest(all)] : [smallest(all) - 1, largest(all) + 1]);
-    const shared = spec.group || { home, view: home, plots: [] };
+    const shared = spec.group || { home, view: home, plots: [], drawings: [] };
 
     // What a line says while nobody points at it.
     function rest(line) {
@@ -414,14 +422,14 @@ const unbloat = (() => {
       const absolute = isNumber(spec.startMs);
       const rows = uPlot.join(spec.lines.map((line) => [line.x, line.y]));
       const cell = (v) => (isNumber(v) ? String(v) : "");
-      const body = rows[0].map((at, i) => [...(absolute ? [new Date(spec.startMs + at * 1000).toISOString()] : []), x.ticks ? csvCell(x.ticks[at] ?? "") : cell(at), ...rows.slice(1).map((column) => cell(column[i]))].join(","));
+      const body = rows[0].map((at, i) => [...(absolute ? [new Date(spec.startMs + at * 1000).toISOString()] : []), x.ticks ? csvCell(x.ticks[Math.round(at)] ?? "") : cell(at), ...rows.slice(1).map((column) => cell(column[i]))].join(","));
       return [[...(absolute ? ["time UTC"] : []), ...heads].map(csvCell).join(","), ...body, ""].join("\r\n");
     }
-    function svg() {
-      const drawing = new Drawing(u.width);
+    // Into a drawing from `shift` on; to where it reaches.
+    function drawOn(drawing, shift) {
       const titles = lines(spec.title, u.width - 24, 14, 600);
-      titles.forEach((line, i) => drawing.text(12, 22 + 18 * i, line, { size: 14, weight: 600 }));
-      const shift = 12 + 18 * titles.length;
+      titles.forEach((line, i) => drawing.text(12, shift + 22 + 18 * i, line, { size: 14, weight: 600 }));
+      shift += 12 + 18 * titles.length;
       const inner = frame(u);
       const box = { ...inner.box, top: inner.box.top + shift };
       const at = { box, x: inner.x, y: (v) => inner.y(v) + shift };
@@ -460,19 +468,39 @@ const unbloat = (() => {
         drawing.path([[box.left, below - 4], [box.left + 26, below - 4]], { colour: stroke(line), width: 2, dash: line.dash });
         for (const text of lines(`${line.label}  ${rest(line)}`, u.width - box.left - 46, 12)) { drawing.text(box.left + 34, below, text); below += 18; }
       }
-      for (const text of lines([document.title, isNumber(spec.startMs) ? `time 0 is ${utc(spec.startMs)}` : ""].filter(Boolean).join(", "), u.width - 24, 11)) { drawing.text(12, below + 4, text, { size: 11, colour: "--soft" }); below += 15; }
-      const height = Math.ceil(below + 4);
-      return { text: drawing.svg(height), height };
+      return below;
     }
-    const saves = {
-      PNG: () => { const { text, height } = svg(); savePicture(fileName(spec.title, "png"), text, u.width, height); },
-      SVG: () => saveText(fileName(spec.title, "svg"), "image/svg+xml", svg().text),
-      CSV: () => saveText(fileName(spec.title, "csv"), "text/csv", csv()),
-    };
-    holder.append(element("div", { class: "below" }, legend, head), element("div", { class: "tools" },
-      ...Object.entries(saves).map(([type, act]) => element("button", { type: "button", "aria-label": `Save as ${type}: ${spec.title}`, onclick: act }, type))));
+    shared.drawings.push({ width: u.width, drawOn });
+    holder.append(element("div", { class: "below" }, legend, head), saveButtons(spec.title, () => picture([{ width: u.width, drawOn }], spec.startMs), { CSV: () => saveText(fileName(spec.title, "csv"), "text/csv", csv()) }));
     if (!spec.keepsTable) holder.append(valueTable(spec, named, { showX, showY }));
     return u;
+  }
+
+  // Charts below each other, with what they are of.
+  function picture(drawings, startMs, heading = "") {
+    const width = largest(drawings.map((one) => one.width));
+    const drawing = new Drawing(width);
+    let below = 0;
+    const write = (text, style) => { for (const line of lines(text, width - 24, style.size, style.weight)) { drawing.text(12, below + style.size + 4, line, style); below += Math.round(1.4 * style.size); } };
+    if (heading) { below = 8; write(heading, { size: 18, weight: 700 }); }
+    for (const { drawOn } of drawings) below = drawOn(drawing, below);
+    below -= 11;
+    write([document.title, isNumber(startMs) ? `time 0 is ${utc(startMs)}` : ""].filter(Boolean).join(", "), { size: 11, colour: "--soft" });
+    return { text: drawing.svg(below + 8), width, height: Math.ceil(below + 8) };
+  }
+  function saveButtons(title, draw, others = {}, label = "") {
+    const saves = {
+      PNG: () => { const { text, width, height } = draw(); savePicture(fileName(title, "png"), text, width, height); },
+      SVG: () => saveText(fileName(title, "svg"), "image/svg+xml", draw().text),
+      ...others,
+    };
+    return element("div", { class: "tools" }, label, ...Object.entries(saves).map(([type, act]) => element("button", { type: "button", "aria-label": `Save as ${type}: ${title}`, onclick: act }, type)));
+  }
+  // Buttons that save all charts of one time as one picture, below what the page says first.
+  function saveTogether(holder, title, charts, startMs) {
+    if (charts.drawings.length < 2) return;
+    const said = document.querySelector(".card h2")?.textContent;
+    holder.append(saveButtons(title, () => picture(charts.drawings, startMs, said), {}, "Save these charts as one picture: "));
   }
 
   const withUnit = (label, unit) => (unit && !label.endsWith(`(${unit})`) ? `${label} (${unit})` : label);
@@ -567,13 +595,7 @@ const unbloat = (() => {
   }
   function addCardButtons() {
     const card = document.querySelector(".card");
-    if (!card) return;
-    const saves = {
-      PNG: () => { const { text, width, height } = cardDrawing(card); savePicture("unbloat-verdict.png", text, width, height); },
-      SVG: () => saveText("unbloat-verdict.svg", "image/svg+xml", cardDrawing(card).text),
-    };
-    card.append(element("div", { class: "tools" }, "Save this card: ",
-      ...Object.entries(saves).map(([type, act]) => element("button", { type: "button", "aria-label": `Save the card as ${type}`, onclick: act }, type))));
+    if (card) card.append(saveButtons("unbloat verdict", () => cardDrawing(card), {}, "Save this card: "));
   }
   addCardButtons();
 
@@ -590,5 +612,5 @@ const unbloat = (() => {
     });
   }
 
-  return { css, element, digits, format, utc, smallest, largest, look, group, chart, drawAndRedraw };
+  return { css, element, digits, format, utc, smallest, largest, look, group, shades, chart, saveTogether, drawAndRedraw };
 })();

@@ -1,5 +1,5 @@
 (() => {
-  const { element, smallest, largest, look, group, chart, drawAndRedraw } = unbloat;
+  const { css, element, smallest, largest, look, group, shades, chart, saveTogether, drawAndRedraw } = unbloat;
   const data = JSON.parse(document.getElementById("data").textContent);
   const kinds = { "ms": "ms", "s": "seconds", "bit/s": "rate", "B": "bytes", "%": "percent", "packets": "packets" };
   const kindOf = (unit) => kinds[unit] || "plain";
@@ -31,7 +31,31 @@
   function course(figure, times) {
     return {
       x: { label: "time", kind: "seconds" }, y: { label: figure.title, kind: kindOf(figure.unit), range: (u, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.05] },
-      lines: pair(figure, () => ({ width: 1.5 })), isTime: true, group: times,
+      lines: pair(figure, () => ({ width: 1.5 })), isTime: true, group: times, under: shades(data.stages),
+    };
+  }
+
+  // From p25 to p75 a box, from p5 to p95 a line, and the median; what is below LEAST is drawn there.
+  const LEAST = 0.1;
+  function boxes(all) {
+    const most = largest([10 * LEAST, ...all.flatMap(({ a, b }) => [...a, ...b])]);
+    const high = (value) => Math.max(value, LEAST);
+    const lines = [["A", "a", -0.17], ["B", "b", 0.17]].map(([label, side, beside], at) => ({
+      label, ...look(at), hasPoints: true, x: all.map((_, i) => i + beside), y: all.map((one) => high(one[side][2])),
+      boxes: all.map((one) => one[side].map(high)),
+    }));
+    const title = "Delays: median, half and nine tenths of the values";
+    const isNarrow = innerWidth < 800;
+    const ticks = all.map((one) => (isNarrow ? one.title : one.title.replace(" while ", "\nwhile ")));
+    return {
+      title, height: isNarrow ? 430 : 300, keepsTable: true, hasBarsOnly: true, lines,
+      x: { label: "", kind: "plain", ticks, range: [-0.5, all.length - 0.5], tickSize: 50, ...(isNarrow ? { rotate: -90, tickSize: 190 } : {}) },
+      y: { label: "delay", kind: "ms", isLog: true, range: [LEAST, 1.2 * most] },
+      over: (pen, at) => lines.filter((line) => line.isShown !== false).forEach((line) => line.boxes.forEach(([p5, p25, , p75, p95], i) => {
+        const colour = css(line.colour), [x, left, right] = [0, -0.12, 0.12].map((by) => at.x(line.x[i] + by));
+        pen.path([[x, at.y(p5)], [x, at.y(p95)]], { colour, width: 1.5 });
+        pen.rect(left, at.y(p75), right - left, Math.max(2, at.y(p25) - at.y(p75)), { colour, alpha: 0.35 });
+      })),
     };
   }
 
@@ -52,12 +76,21 @@
     const grid = document.getElementById("figures");
     grid.replaceChildren();
     const times = group(0, largest([0.001, ...data.courses.flatMap((f) => [...f.a.x, ...f.b.x])]));
+    const isTest = data.stages.length > 0;
+    const add = (title, spec, isWide) => {
+      const holder = element("div", { class: isWide ? "figure wide" : "figure" }, element("h3", {}, title));
+      grid.append(holder);
+      chart(holder, { title, height: 250, ...spec });
+    };
     for (const [name, specOf, figures] of [["Over the sweep", sweep, data.sweeps], ["Over time", course, data.courses], ["Distribution", distribution, data.distributions]]) {
       for (const figure of figures.filter((f) => f.a.x.length && f.b.x.length)) {
-        const title = `${name}: ${figure.title}`;
-        const holder = element("div", { class: "figure" }, element("h3", {}, title));
-        grid.append(holder);
-        chart(holder, { title, height: 250, ...specOf(figure, times) });
+        add(`${name}: ${figure.title}`, specOf(figure, times), isTest && specOf === course);
+      }
+      if (specOf === course) {
+        if (data.boxes.length) { const spec = boxes(data.boxes); add(spec.title, spec, true); }
+        const together = element("div", { class: "wide" });
+        saveTogether(together, document.title.replace(/^unbloat: /, ""), times);
+        grid.append(together);
       }
     }
     document.getElementById("figures-section").hidden = grid.children.length === 0;

@@ -1,5 +1,5 @@
 (() => {
-  const { css, element, format, utc, smallest, largest, look, group, chart, drawAndRedraw } = unbloat;
+  const { css, element, format, utc, smallest, largest, look, group, shades, chart, saveTogether, drawAndRedraw } = unbloat;
   const data = JSON.parse(document.getElementById("data").textContent);
 
   // ---- figures ------------------------------------------------------------------------------
@@ -25,8 +25,10 @@
   const own = [
     course("link-delay", "Delay added on the link", ["added delay", "ms"]),
     course("link-rate", "Rate by flow", ["rate", "rate"]),
-    course("test-added", "Added delay, one way", ["added delay", "ms"]),
-    course("test-goodput", "Goodput of the load, stage by stage", ["goodput", "rate"]),
+    { ...course("test-added", "Added delay, one way", ["added delay", "ms"]), isWide: true },
+    { ...course("test-goodput", "Rate of the load", ["delivered", "rate"]), isWide: true },
+    { ...course("test-loss", "Datagrams lost, by second", ["lost", "percent"]), isWide: true },
+    { id: "test-rtt", title: "Round trips by load", x: ["round-trip time", "ms"], isLog: true, least: 0.01 },
     course("test-in-flight", "Bytes in flight, all connections of a direction", ["bytes in flight", "bytes"]),
     course("sim-backlog", "Bytes on the path, queued and in flight", ["bytes", "bytes"]),
     course("sim-layers", "Backlog by hop and place", ["backlog", "bytes"]),
@@ -72,15 +74,6 @@
     });
   }
 
-  // When each stage of a test began and ended, and which it was. A name is left out where it has no room.
-  function drawStages(pen, at) {
-    data.stages.forEach((stage, i) => {
-      const [from, to] = [stage.begin_s, stage.end_s].map(at.x);
-      pen.rect(from, at.box.top, to - from, at.box.height, { colour: css("--soft"), alpha: i % 2 ? 0.13 : 0.06 });
-      if (to - from > 7 * stage.name.length) pen.text(Math.max(from, at.box.left) + 4, at.box.top + 14, stage.name, { size: 11, colour: "--soft" });
-    });
-  }
-
   function drawFigure(figure, holder, times) {
     const curves = data.figures[figure.id];
     const measured = curves.filter((c) => !isPaper(c));
@@ -105,7 +98,8 @@
     const [y, kind] = figure.y || SHARE;
     const spec = { title, x: { label: figure.x[0], kind: figure.x[1], isLog: figure.isLog }, y: { label: y, kind }, lines, isDistribution: !figure.y, isTime: figure.isTime };
     if (figure.isCourse) Object.assign(spec, { group: times, startMs: data.start_ms });
-    if (figure.id.startsWith("test-") || figure.id.startsWith("link-")) spec.under = drawStages;
+    if (figure.isWide) spec.height = 190;
+    if (figure.isCourse) spec.under = shades(data.stages);
     if (figure.id === "link-delay") {
       spec.y.range = [0, 1.05 * Math.max(data.threshold_ms, ...lines.flatMap((line) => line.y))];
       spec.over = (pen, at) => {
@@ -140,10 +134,13 @@
     const ends = figures.filter((f) => f.isCourse).flatMap((f) => data.figures[f.id].flatMap((c) => c.x.slice(-1))).concat(data.stages.map((stage) => stage.end_s));
     const times = group(0, largest([...ends, 0.001]));
     for (const figure of figures) {
-      const holder = element("div", { class: "figure", id: `figure-${figure.id}` });
+      const holder = element("div", { class: figure.isWide ? "figure wide" : "figure", id: `figure-${figure.id}` });
       grid.append(holder);
       drawFigure(figure, holder, times);
     }
+    const together = element("div", { class: "wide" });
+    saveTogether(together, document.title.replace(/^unbloat: /, ""), times, data.start_ms);
+    grid.append(together);
   }
 
   // Nothing that is empty: curves of the study alone, or results that were 0 all the time, are no figure.

@@ -7,8 +7,10 @@ use crate::curve::Curve;
 use crate::flows::FlowRow;
 use crate::html::script_json;
 use crate::series::FlowSeries;
-use crate::sim::{self, StageMark, SweepFigure};
-use crate::{location, model};
+use crate::sim::{self, SweepFigure};
+
+use crate::tested::Mark;
+use crate::{location, model, tested};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use unbloat_run::{RunError, RunReader};
@@ -22,7 +24,7 @@ pub(crate) struct PageData {
     /// What the figures are that the page does not know beforehand: of a simulation's sweep, of a path's hops.
     pub(crate) sweep: Vec<SweepFigure>,
     /// What a test did when, or when a queue stood.
-    pub(crate) stages: Vec<StageMark>,
+    pub(crate) stages: Vec<Mark>,
     /// Name and meaning of the columns of table flows.
     pub(crate) columns: Vec<(String, String)>,
     pub(crate) flows: Vec<PageFlow>,
@@ -63,7 +65,7 @@ impl PageData {
             sweep,
             stages: match verdict {
                 Some(verdict) => standing(run, verdict)?,
-                None => sim::stages(run)?,
+                None => tested::marks(run)?,
             },
             columns: columns.map(|c| (c.name.clone(), c.doc.clone())).collect(),
             flows: flows.into_iter().map(page_flow).collect(),
@@ -92,7 +94,7 @@ impl PageData {
 }
 
 /// When a queue stood for a flow that the verdict names; what overlaps is one.
-fn standing(run: &RunReader, verdict: &Verdict) -> Result<Vec<StageMark>, RunError> {
+fn standing(run: &RunReader, verdict: &Verdict) -> Result<Vec<Mark>, RunError> {
     const COLUMNS: [&str; 3] = ["standing_start_ns", "standing_end_ns", "flow_id"];
     let named: BTreeSet<u64> = verdict.named_flows().collect();
     let mut all: Vec<(i64, i64)> = Vec::new();
@@ -101,12 +103,12 @@ fn standing(run: &RunReader, verdict: &Verdict) -> Result<Vec<StageMark>, RunErr
         all.extend((0..batch.len()).filter_map(|row| start.i64(row).zip(end.i64(row))));
     })?;
     all.sort_unstable();
-    let mut marks: Vec<StageMark> = Vec::new();
+    let mut marks: Vec<Mark> = Vec::new();
     for (start, end) in all {
         let [begin_s, end_s] = [start, end].map(|ns| ns as f64 / 1e9);
         match marks.last_mut() {
             Some(last) if begin_s <= last.end_s => last.end_s = last.end_s.max(end_s),
-            _ => marks.push(StageMark {
+            _ => marks.push(Mark {
                 begin_s,
                 end_s,
                 name: "a queue stands".to_owned(),
@@ -158,5 +160,6 @@ fn figures(run: &RunReader) -> Result<BTreeMap<String, Vec<Curve>>, RunError> {
     })?;
     model::add_figures(run, &mut figures)?;
     sim::add_courses(run, &mut figures)?;
+    tested::add_figures(run, &mut figures)?;
     Ok(figures)
 }

@@ -2,7 +2,7 @@
 
 use crate::ReportError;
 use crate::html::{SCRIPTLESS, ZOOM, script_json, tiles, write_document};
-use crate::numbers::human;
+use crate::numbers::{five_digits, human};
 use maud::{Markup, html};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -32,11 +32,12 @@ pub struct MonitorPage {
     pub coarse: Vec<Record>,
 }
 
-/// A curve of delays.
+/// Delays over time, and the highest rates beside them.
 #[derive(Default, Serialize)]
 struct Curve {
     at_ms: Vec<f64>,
     delay_ms: Vec<Option<f64>>,
+    peak_bps: Vec<Option<f64>>,
 }
 
 #[derive(Default, Serialize)]
@@ -113,17 +114,21 @@ fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 /// In order, each with the middle of its time.
 fn curve<'a>(delays: impl Iterator<Item = &'a Delay>, from_ns: i64, until_ns: i64) -> Curve {
     let within = delays.filter(|delay| (from_ns..until_ns).contains(&delay.start_ns));
-    let mut points: Vec<(f64, Option<f64>)> = within
+    let mut points: Vec<(f64, Option<f64>, Option<f64>)> = within
         .map(|delay| {
             let middle = ms(delay.start_ns) + delay.span_ms as f64 / 2.0;
             // What stood counts where no timestamps show the path.
             let delay_ms = larger(delay.sustained_ms, delay.standing_p95_ms);
-            (middle, delay_ms.map(|ms| (ms * 10.0).round() / 10.0))
+            let delay_ms = delay_ms.map(|ms| (ms * 10.0).round() / 10.0);
+            (middle, delay_ms, delay.peak_bps.map(five_digits))
         })
         .collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (at_ms, delay_ms) = points.into_iter().unzip();
-    Curve { at_ms, delay_ms }
+    Curve {
+        at_ms: points.iter().map(|point| point.0).collect(),
+        delay_ms: points.iter().map(|point| point.1).collect(),
+        peak_bps: points.iter().map(|point| point.2).collect(),
+    }
 }
 
 fn data(page: &MonitorPage, weeks: &Weeks) -> Data {
@@ -159,6 +164,7 @@ fn body(page: &MonitorPage, weeks: &Weeks) -> Markup {
             section #figures-section {
                 h2 { "Added delay" }
                 p.note { "Sustained delay: no packet of the worst flow waited less for 1.5 s. " (ZOOM) " " span #zone {} }
+                div #hours .scroll tabindex="0" role="region" aria-label="Hour by hour" {}
                 div #figures {}
                 noscript { p { (SCRIPTLESS) } }
             }

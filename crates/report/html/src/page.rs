@@ -17,6 +17,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) verdict: Option<&'a Verdict>,
     /// Of a test.
     pub(crate) tested: Option<&'a unbloat_responsiveness::Verdict>,
+    pub(crate) stages: &'a [tested::Stage],
     pub(crate) metrics: &'a [Metric],
     /// Of a simulation, an experiment or a campaign.
     pub(crate) outcome: &'a Outcome,
@@ -30,7 +31,7 @@ pub(crate) struct Parts<'a> {
 }
 
 pub(crate) fn title(parts: &Parts) -> String {
-    if let Some(test) = test_of(parts.info) {
+    if let Some(test) = test_of(parts) {
         return format!("unbloat: {test}");
     }
     let shown = inputs(parts.info);
@@ -60,6 +61,7 @@ pub(crate) fn body(parts: &Parts) -> Markup {
                 (outcome::tables(parts.outcome))
                 (medians(parts.campaign))
                 (figures("Charts", ""))
+                (tested::table(parts.stages, parts.tested))
                 (hops(parts.location))
                 @if !parts.metrics.is_empty() { section { h2 { "Key numbers" } (key_numbers(parts.metrics)) } }
             }
@@ -103,7 +105,7 @@ fn header(parts: &Parts) -> Markup {
         header {
             h1 { "unbloat" }
             p {
-                (test_of(info).unwrap_or_else(|| inputs(info)))
+                (test_of(parts).unwrap_or_else(|| inputs(info)))
                 @if parts.has_flows {
                     ": " (three_digits(info.packets as f64)) " packets, "
                     (three_digits(parts.flows_total as f64)) " flows"
@@ -124,14 +126,25 @@ fn second(rfc3339: &str) -> String {
     )
 }
 
-/// What was tested, from where, and when; none of other runs.
-fn test_of(info: &RunInfo) -> Option<String> {
-    let target = info.options.get("target")?.as_str()?;
-    let target = target.trim_start_matches("https://");
-    let target = target.trim_end_matches("/.well-known/nq");
-    let begun = info.trace_start.map(|start| second(&start.rfc3339()));
-    let begun = begun.map_or(String::new(), |begun| format!(", {begun}"));
-    Some(format!("test of {target}{begun}"))
+/// What was tested, from where, when, and over which line; none of other runs.
+fn test_of(parts: &Parts) -> Option<String> {
+    let option = |name| parts.info.options.get(name)?.as_str();
+    let target = option("target")?.trim_start_matches("https://");
+    let mut said = format!("test of {}", target.trim_end_matches("/.well-known/nq"));
+    if let Some(host) = option("host") {
+        said += &format!(" from {host}");
+    }
+    if let Some(start) = parts.info.trace_start {
+        said += &format!(", {}", second(&start.rfc3339()));
+    }
+    let tested = parts.tested.filter(|verdict| verdict.grade.is_some());
+    let lines = tested.iter().flat_map(|verdict| &verdict.directions);
+    let lines = lines.map(|load| format!("{} {}", load.line, load.direction.name()));
+    let lines: Vec<String> = lines.collect();
+    if !lines.is_empty() {
+        said += &format!(", line of {}", lines.join(", "));
+    }
+    Some(said)
 }
 
 fn inputs(info: &RunInfo) -> String {

@@ -60,6 +60,7 @@ pub fn render(
         info: run.info(),
         verdict: verdict.as_ref(),
         tested: tested.as_ref(),
+        stages: &tested::stages(run)?,
         metrics: &metrics(run)?,
         outcome: &outcome(run, &campaign)?,
         campaign: &campaign,

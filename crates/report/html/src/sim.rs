@@ -114,35 +114,6 @@ const fn of_senders(value: &'static str, curve: fn(&Batch, usize) -> Option<Stri
     }
 }
 
-/// A stage of a test, to be marked in figures over time.
-#[derive(Serialize)]
-pub(crate) struct StageMark {
-    pub(crate) begin_s: f64,
-    pub(crate) end_s: f64,
-    pub(crate) name: String,
-}
-
-/// The stages of a test in their order; none of other runs.
-pub(crate) fn stages(run: &RunReader) -> Result<Vec<StageMark>, RunError> {
-    const COLUMNS: [&str; 4] = ["load", "stack", "begin_ns", "end_ns"];
-    let mut marks = Vec::new();
-    each_batch(run, "stages", &COLUMNS, |batch| {
-        let [load, stack, begin, end] = COLUMNS.map(|column| column_of(batch, column));
-        marks.extend((0..batch.len()).filter_map(|row| {
-            let name = match (load.text(row)?, stack.text(row)?) {
-                (load, "as_is") if load != "idle" => format!("{load}, as is"),
-                (load, _) => load.to_owned(),
-            };
-            Some(StageMark {
-                begin_s: begin.i64(row)? as f64 / 1e9,
-                end_s: end.i64(row)? as f64 / 1e9,
-                name,
-            })
-        }));
-    })?;
-    Ok(marks)
-}
-
 /// What load adds one way to the datagrams of a test.
 const fn of_datagrams(value: &'static str, curve: fn(&Batch, usize) -> Option<String>) -> Course {
     Course {

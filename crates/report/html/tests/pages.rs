@@ -7,10 +7,13 @@ mod monitor;
 #[path = "pages/runs.rs"]
 mod runs;
 mod synthetic;
+#[path = "pages/two_tests.rs"]
+mod two_tests;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use unbloat_compare::Comparison;
 use unbloat_html::{RenderOptions, render, render_comparison, render_monitor};
 
 /// Pages by name, in a folder that goes away.
@@ -49,10 +52,10 @@ impl Pages {
         file
     }
 
-    fn comparison(&self) -> PathBuf {
-        let file = self.file("compare");
+    fn compared(&self, name: &str, comparison: &Comparison) -> PathBuf {
+        let file = self.file(name);
         let mut out = File::create(&file).expect("a file");
-        render_comparison(&comparison::comparison(), &mut out).expect("a page");
+        render_comparison(comparison, &mut out).expect("a page");
         file
     }
 }
@@ -97,7 +100,8 @@ fn all_pages_fit_can_be_read_and_can_be_used_by_all() {
         pages.report("campaign", &runs::campaign(folder)),
         pages.report("test", &runs::test(folder)),
         pages.report("locate", &runs::location(folder)),
-        pages.comparison(),
+        pages.compared("compare", &comparison::comparison()),
+        pages.compared("compare-tests", &two_tests::comparison()),
     ];
     look(&files);
 }
@@ -124,6 +128,17 @@ fn charts_show_gaps_zoom_and_are_saved() {
     let pages = Pages::new();
     let page = pages.report("sim", &runs::simulation(pages.folder.path()));
     node("charts.mjs", &[&page, pages.folder.path()]);
+}
+
+fn a_test_is_one_picture_that_says_of_what() {
+    let pages = Pages::new();
+    let folder = pages.folder.path();
+    let test = pages.report("test", &runs::test(folder));
+    let compared = pages.compared("tests", &two_tests::comparison());
+    node(
+        "together.mjs",
+        &[&test, &compared, &pages.monitor(), folder],
+    );
 }
 
 fn flows_are_chosen_by_keyboard() {
@@ -168,6 +183,7 @@ fn what_each_run_came_to_is_said_first() {
 unbloat_testkit::main! {
     always() => [what_each_run_came_to_is_said_first],
     tools(&["node", "chromium"]) => [
+        a_test_is_one_picture_that_says_of_what,
         charts_show_gaps_zoom_and_are_saved,
         flows_are_chosen_by_keyboard,
     ],

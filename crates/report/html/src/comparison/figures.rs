@@ -1,6 +1,7 @@
 //! Curves of both runs, on the same axes.
 
 use crate::numbers::five_digits;
+use crate::tested::{Mark, heading};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use unbloat_compare::{Comparison, Row};
@@ -14,6 +15,16 @@ pub(super) struct Figures {
     distributions: Vec<Figure>,
     courses: Vec<Figure>,
     sweeps: Vec<Figure>,
+    boxes: Vec<Boxes>,
+    stages: Vec<Mark>,
+}
+
+/// Percentiles of a delay: 5th, 25th, median, 75th and 95th.
+#[derive(Serialize)]
+struct Boxes {
+    title: String,
+    a: [f64; 5],
+    b: [f64; 5],
 }
 
 #[derive(Serialize)]
@@ -40,10 +51,38 @@ struct Curve {
 
 pub(super) fn figures(comparison: &Comparison) -> Figures {
     Figures {
-        distributions: distributions(comparison),
+        // Those of a test's stages are its boxes.
+        distributions: match comparison.stages.is_empty() {
+            true => distributions(comparison),
+            false => Vec::new(),
+        },
         courses: courses(comparison),
         sweeps: sweeps(comparison),
+        boxes: boxes(comparison),
+        stages: stages(comparison),
     }
+}
+
+fn boxes(comparison: &Comparison) -> Vec<Boxes> {
+    let rows = comparison.distributions.iter();
+    let delays = rows.filter(|row| row.unit == "ms").take(MOST);
+    let quantiles =
+        |[_, p5, p25, p50, p75, _, p95, _]: [f64; 8]| [p5, p25, p50, p75, p95].map(five_digits);
+    let boxes = delays.map(|row| Boxes {
+        title: super::words::of_subject(&row.subject, &row.metric),
+        a: quantiles(row.quantiles_a),
+        b: quantiles(row.quantiles_b),
+    });
+    boxes.collect()
+}
+
+fn stages(comparison: &Comparison) -> Vec<Mark> {
+    let marks = comparison.stages.iter().map(|stage| Mark {
+        begin_s: stage.begin_s,
+        end_s: stage.end_s,
+        name: heading(&stage.load).to_owned(),
+    });
+    marks.collect()
 }
 
 fn distributions(comparison: &Comparison) -> Vec<Figure> {
@@ -116,7 +155,7 @@ fn sweeps(comparison: &Comparison) -> Vec<Figure> {
 
 fn figure(subject: &str, metric: &str, unit: &str, a: Curve, b: Curve) -> Figure {
     Figure {
-        title: format!("{subject} {}", super::words::quantity(metric)),
+        title: super::words::of_subject(subject, metric),
         unit: unit.to_owned(),
         a,
         b,

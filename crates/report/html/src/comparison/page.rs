@@ -2,7 +2,7 @@
 
 use super::figures::figures;
 use super::words::{
-    QUESTION, comparison_headline, difference, judgement, name, quantity, relative, says, tally,
+    QUESTION, comparison_headline, difference, judgement, name, of_subject, relative, says, tally,
     topic, value,
 };
 use crate::ReportError;
@@ -42,9 +42,11 @@ fn body(comparison: &Comparison) -> Markup {
             (header(comparison))
             (verdict(comparison))
             (judgements(comparison))
+            // What tests did is a few curves; of simulations there are many.
+            @if !comparison.stages.is_empty() { (curves()) }
             (key_numbers(comparison))
             (conditions(comparison))
-            (curves())
+            @if comparison.stages.is_empty() { (curves()) }
             (everything(comparison))
             (distributions(comparison))
             (only(comparison))
@@ -316,7 +318,7 @@ fn distribution(row: &DistributionRow) -> Markup {
     };
     html! {
         tr {
-            td rowspan="2" { (row.subject) " " (quantity(&row.metric)) }
+            td rowspan="2" { (of_subject(&row.subject, &row.metric)) }
             td { b.a { "A" } }
             td { (three_digits(row.count_a as f64)) }
             (quantiles(row.quantiles_a))

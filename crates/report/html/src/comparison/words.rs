@@ -31,13 +31,19 @@ pub fn comparison_headline(comparison: &Comparison) -> String {
         true => ", by one run each",
         false => "",
     };
-    let leading = verdict.leading.first();
-    let most = leading.and_then(|&at| comparison.quantities.get(at));
-    let most = most.map(|row| {
+    let leading = verdict.leading.iter();
+    let mut leading: Vec<&Row> = leading
+        .filter_map(|&at| comparison.quantities.get(at))
+        .collect();
+    // What is better is said first, as in the sentence; of each, what leads.
+    leading.sort_by_key(|row| row.outcome != Outcome::Better);
+    leading.dedup_by_key(|row| row.outcome);
+    let most = leading.iter().enumerate().map(|(at, row)| {
         let [a, b] = [row.a.value, row.b.value].map(|number| value(number, row));
-        format!(": {} from {a} to {b}", name(row))
+        let mark = if at == 0 { ":" } else { ";" };
+        format!("{mark} {} from {a} to {b}", name(row))
     });
-    format!("{sentence}{by}{}.", most.unwrap_or_default())
+    format!("{sentence}{by}{}.", most.collect::<String>())
 }
 
 /// Whether all that differs rests on single values.
@@ -97,7 +103,30 @@ pub(super) fn name(row: &Row) -> String {
         "" => String::new(),
         point => format!(" at {point}"),
     };
-    format!("{} {metric}{space}{statistic}{point}", row.subject)
+    let named = format!("{metric}{space}{statistic}{point}");
+    of_what(&row.subject, &row.metric, &named)
+}
+
+/// A metric of a subject: "flows added down", "added down while uploading".
+pub(super) fn of_subject(subject: &str, metric: &str) -> String {
+    of_what(subject, metric, &quantity(metric))
+}
+
+/// What a test says of a direction it says while it loads one.
+fn of_what(subject: &str, metric: &str, named: &str) -> String {
+    let is_directed = metric.split('_').any(|word| matches!(word, "down" | "up"));
+    let load = match subject {
+        "" => return named.to_owned(),
+        "idle" => "idle",
+        "down" => "downloading",
+        "up" => "uploading",
+        "both" => "loaded both ways",
+        _ => return format!("{subject} {named}"),
+    };
+    match is_directed {
+        true => format!("{named} while {load}"),
+        false => format!("{subject} {named}"),
+    }
 }
 
 /// Whether a value is of a distribution over flows or users.
@@ -121,12 +150,14 @@ pub(super) fn value(value: f64, row: &Row) -> String {
 
 /// "+306 ms".
 pub(super) fn difference(value: f64, unit: &str) -> String {
+    let shown = human(value.abs(), unit);
     let sign = match value {
+        // Of what rounds to nothing, neither.
+        _ if shown == human(0.0, unit) => "",
         _ if value > 0.0 => "+",
-        _ if value < 0.0 => "-",
-        _ => "",
+        _ => "-",
     };
-    format!("{sign}{}", human(value.abs(), unit))
+    format!("{sign}{shown}")
 }
 
 /// "+12 %", or "x19" where it is several times as much.

@@ -95,11 +95,11 @@ function words(svg) {
 }
 
 async function savesCard(tab) {
-  await press(tab, "Save the card as SVG");
+  await press(tab, "Save as SVG: unbloat verdict");
   const svg = (await chromium.saved("unbloat-verdict.svg", SAVED_MS)).toString();
   for (const said of ["Grade D: downloads wait 338 ms in queues on average.", "338 ms", "mean added delay", "19.40 Mbit/s", "What to do Try CAKE or fq_codel"]) assert.ok(words(svg).includes(said), `${said}: ${words(svg)}`);
   assert.ok(await tab.evaluate(`new DOMParser().parseFromString(${JSON.stringify(svg)}, "image/svg+xml").querySelector("parsererror") === null`), "well-formed");
-  await press(tab, "Save the card as PNG");
+  await press(tab, "Save as PNG: unbloat verdict");
   const [, width, height] = svg.match(/width="(\d+)" height="(\d+)"/);
   isPicture(await chromium.saved("unbloat-verdict.png", SAVED_MS), 2 * width, 2 * height);
 }

@@ -164,23 +164,46 @@ pub fn test(dir: &Path) -> PathBuf {
     info.trace_start = Some(TraceStart(Time::from_ns(1_700_000_000_000_000_000)));
     let findings = serde_json::json!({ "verdict": verdict(both, vec![doubt]) });
     info.options.insert("findings".to_owned(), findings);
+    for (option, value) in [
+        ("target", "https://box:4043/.well-known/nq"),
+        ("host", "laptop"),
+    ] {
+        info.options.insert(option.to_owned(), value.into());
+    }
     let stages = [
         ("idle", 0, 5),
         ("down", 5, 15),
         ("up", 15, 25),
         ("both", 25, 35),
     ];
+    let mut number = 0.0;
     let marks = stages.map(|(load, begin, end)| {
+        number += 1.0;
         vec![
+            ("stage", N(number - 1.0)),
             ("load", T(load.to_owned())),
             ("stack", T("network_only".to_owned())),
             ("begin_ns", N(f64::from(begin) * 1e9)),
             ("end_ns", N(f64::from(end) * 1e9)),
+            ("rtt_p50_ms", N(20.0)),
+            ("loss_up", N(0.1)),
         ]
     });
+    // In the third second of the upload a third is lost.
     let echoes = (0..350).map(|tenth| {
+        let is_lost = (170..180).contains(&tenth) && tenth % 3 == 0;
+        let stage = [50, 150, 250].iter().filter(|end| tenth >= **end).count();
         vec![
             ("run", N(0.0)),
+            ("stage", N(stage as f64)),
+            (
+                "fate",
+                T(if is_lost { "lost_up" } else { "back" }.to_owned()),
+            ),
+            (
+                "rtt_ms",
+                N([20.0, 32.0, 498.0, 510.0][stage] + f64::from(tenth % 7)),
+            ),
             ("time_ns", N(f64::from(tenth) * 1e8)),
             ("added_down_ms", N(if tenth < 50 { 0.5 } else { 12.0 })),
             ("added_up_ms", N(if tenth < 150 { 0.5 } else { 478.0 })),
@@ -205,12 +228,12 @@ pub fn test(dir: &Path) -> PathBuf {
         vec![
             (
                 "stages",
-                "t:load t:stack i:begin_ns i:end_ns",
+                "u:stage t:load t:stack i:begin_ns i:end_ns f:rtt_p50_ms f:loss_up",
                 marks.to_vec(),
             ),
             (
                 "echoes",
-                "u:run i:time_ns f:added_down_ms f:added_up_ms",
+                "u:run i:time_ns u:stage t:fate f:rtt_ms f:added_down_ms f:added_up_ms",
                 echoes.collect(),
             ),
             (
