@@ -188,6 +188,57 @@ fn what_does_not_fit_is_found() {
     assert!(unexplained[0].contains("no reason"), "{unexplained:?}");
 }
 
+/// What a page says in passing is what a benchmark wrote down.
+fn figures_come_from_their_evidence() {
+    let read = |path: &str| std::fs::read_to_string(text::root().join(path)).expect(path);
+    const RESULT: &str = "bench/runs/2026-11-26-xeon-2/result.json";
+    const VIRTUAL: &str = "bench/runs/2026-11-26-xeon-2/virtual.md";
+    for (page, said, evidence, written) in [
+        (
+            "README.md",
+            "99.4 % correct on 948 held-out",
+            "docs/verdicts.md",
+            "99.4 % (942 of 948)",
+        ),
+        (
+            "README.md",
+            "under 16 of 16 loads",
+            "docs/test-accuracy.md",
+            "| unbloat | 15 of 16 | 16 of 16 | 15 of 16 |",
+        ),
+        (
+            "README.md",
+            "from 300 to 34 ms down and 11 ms up",
+            "docs/cures.md",
+            "| 299 to 34 | 300 to 11 |",
+        ),
+        (
+            "docs/cluster.md",
+            "0.4 to 0.9 million packets",
+            RESULT,
+            "\"found\": \"0.40 Mpps\"",
+        ),
+        (
+            "docs/cluster.md",
+            "0.4 to 0.9 million packets",
+            RESULT,
+            "\"found\": \"0.87 Mpps\"",
+        ),
+        (
+            "docs/experiments.md",
+            "at 35 Mbit/s 23 times",
+            VIRTUAL,
+            "| 23.5 | 20 | yes |",
+        ),
+    ] {
+        assert!(read(page).contains(said), "{page}: {said}");
+        assert!(
+            read(evidence).contains(written),
+            "{page}: {said}, but {evidence} has no {written}"
+        );
+    }
+}
+
 /// The numbers at the head of the README are those of the run that its picture shows (tools/picture).
 fn the_readme_has_the_numbers_of_its_picture() {
     let read = |path: &str| std::fs::read_to_string(text::root().join(path)).expect(path);
@@ -325,6 +376,10 @@ fn main() -> ExitCode {
         Test::new(
             "the_readme_has_the_numbers_of_its_picture",
             the_readme_has_the_numbers_of_its_picture,
+        ),
+        Test::new(
+            "figures_come_from_their_evidence",
+            figures_come_from_their_evidence,
         ),
     ];
     let mut groups = vec![(always(), checks)];
