@@ -1,4 +1,4 @@
-//! `unbloat pages`: what packages ship beside the program, made from its options.
+//! `unbloat pages`: what packages put beside the program, made from its options.
 
 use crate::command::tree;
 use crate::exit::Exit;
@@ -6,7 +6,7 @@ use clap_complete::Shell;
 use std::io;
 use std::path::PathBuf;
 
-/// Write the manual pages, and the completions of bash, zsh and fish.
+/// Write manual pages and completions for bash, zsh and fish.
 #[derive(clap::Args)]
 pub struct Args {
     /// Folder to write them to

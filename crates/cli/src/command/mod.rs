@@ -39,10 +39,6 @@ pub enum Command {
     #[cfg(feature = "router")]
     #[command(flatten)]
     Cure(Cure),
-    // For those who make packages.
-    #[cfg(feature = "full")]
-    #[command(hide = true)]
-    Pages(pages::Args),
 }
 
 #[cfg(feature = "runs")]
@@ -59,6 +55,8 @@ pub enum Observe {
     #[cfg(feature = "full")]
     Cluster(cluster::Args),
     Schema(schema::Args),
+    #[cfg(feature = "full")]
+    Pages(pages::Args),
 }
 
 #[cfg(feature = "router")]
@@ -225,8 +223,6 @@ impl Command {
             Command::Experiment(command) => command.run(),
             #[cfg(feature = "router")]
             Command::Cure(command) => command.run(),
-            #[cfg(feature = "full")]
-            Command::Pages(args) => run(args, pages::run),
         }
     }
 }
@@ -246,6 +242,8 @@ impl Observe {
             #[cfg(feature = "full")]
             Observe::Cluster(args) => run(args, cluster::run),
             Observe::Schema(args) => run(args, schema::run),
+            #[cfg(feature = "full")]
+            Observe::Pages(args) => run(args, pages::run),
         }
     }
 }
