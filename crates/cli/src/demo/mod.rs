@@ -76,7 +76,7 @@ pub fn run(args: &Args) -> Result<Exit, DemoError> {
     };
     note!("unbloat: {reason}");
     note!(
-        "unbloat: the demo goes on in the simulator, which needs neither root nor an idle machine"
+        "unbloat: the demo goes on in the simulator, which needs neither root nor an idle machine and writes no runs"
     );
     simulated::run()
 }

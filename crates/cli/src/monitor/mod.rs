@@ -47,7 +47,7 @@ pub enum CommandError {
     Interface(#[from] NoInterface),
     #[error(transparent)]
     Watch(#[from] WatchFailure),
-    #[error("{0}; choose another folder with --history")]
+    #[error("{0}; run as root, or choose another folder with --history")]
     History(#[from] HistoryError),
     #[error(transparent)]
     Page(#[from] ReportError),
