@@ -14,7 +14,9 @@ pub fn info(measured: &Measured, findings: &Findings) -> RunInfo {
         info.status = Status::Interrupted;
     }
     let options = &measured.options;
+    let host = rustix::system::uname();
     info.options = [
+        ("host", json!(host.nodename().to_string_lossy())),
         ("target", json!(options.target.to_string())),
         ("plan", json!(options.plan.name)),
         ("interval_ms", json!(options.plan.interval.as_ms())),
