@@ -1,6 +1,7 @@
 """Every table arrives in every library, with units and meanings."""
 
 import gc
+import inspect
 import json
 
 import duckdb
@@ -10,6 +11,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 import unbloat
+from conftest import ROOT
 
 
 def test_every_table_arrives_in_every_library(run):
@@ -31,6 +33,39 @@ def test_every_table_arrives_in_every_library(run):
         assert run.sql(f'select count(*) from "{name}"').fetchall() == [(arrow.num_rows,)]
         assert duckdb.sql("select count(*) from arrow").fetchall() == [(arrow.num_rows,)]
     assert run.flows.to_pandas()["flow_id"].tolist() == run.flows.to_polars()["flow_id"].to_list()
+
+
+def test_times_are_times(run):
+    rtt, raw = run.rtt.to_pandas(), run.rtt.to_arrow()
+    assert str(rtt["time_ns"].dtype) == "timedelta64[ns]"
+    assert rtt["time_ns"].astype("int64").tolist() == raw["time_ns"].to_pylist()
+    assert (run.start + rtt["time_ns"])[0].value == run.info["trace_start"]["ns"] + raw["time_ns"][0].as_py()
+    lazy = run.rtt.scan()
+    assert isinstance(lazy, polars.LazyFrame)
+    assert lazy.select(polars.len()).collect().item() == len(run.rtt)
+
+
+def test_round_trips_are_drawn(run, scenario):
+    import matplotlib
+
+    matplotlib.use("agg")
+    simulated = unbloat.simulate(scenario)
+    for drawn, table in ((run, run.rtt), (simulated, simulated.window_series)):
+        ax = drawn.plot()
+        points = sum(len(line.get_xdata()) for line in ax.lines)
+        assert points == len(table) > 10
+        assert 1 < ax.lines[0].get_xdata().max() < 60 and ax.get_xlabel() == "time (s)"
+    with pytest.raises(unbloat.RunError, match="no round trips over time"):
+        unbloat.compare(simulated, simulated).plot()
+
+
+def test_the_page_has_the_signatures():
+    page = " ".join((ROOT / "docs" / "python.md").read_text().split())
+    for function in (unbloat.analyze, unbloat.open, unbloat.simulate, unbloat.sweep, unbloat.compare, unbloat.lab, unbloat.model, unbloat.program):
+        signature = inspect.signature(function)
+        bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
+        said = signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)
+        assert f" {function.__name__}{said}" in page
 
 
 def test_units_and_meanings_arrive(run):

@@ -71,6 +71,30 @@ class Run:
         info: dict[str, Any] = json.loads(self._folder.info())
         return info
 
+    @property
+    def start(self) -> Any:
+        """Time 0 of the run's tables as a ``pandas.Timestamp`` (needs pandas); ``None`` in virtual time."""
+        import pandas
+
+        begun = self.info["trace_start"]
+        return None if begun is None else pandas.Timestamp(begun["ns"], unit="ns", tz="UTC")
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw round trips over time (needs matplotlib and pandas): of a capture by side, of a test by stage, or of a simulation by flow; returns the axes."""
+        from matplotlib import pyplot
+
+        drawn = {"rtt": ("rtt_ms", "side"), "echoes": ("rtt_ms", "stage"), "window_series": ("srtt_ms", "flow")}
+        name = next((name for name in drawn if name in self._names), None)
+        if name is None:
+            raise _core.RunError("the run has no round trips over time")
+        value, series = drawn[name]
+        ax = ax or pyplot.subplots()[1]
+        for label, rows in self.table(name).to_pandas().groupby(series):
+            ax.plot(rows["time_ns"].dt.total_seconds(), rows[value], ".", markersize=2, label=f"{series} {label}")
+        ax.set(xlabel="time (s)", ylabel=f"{value.removesuffix('_ms')} (ms)", ylim=(0, None))
+        ax.legend()
+        return ax
+
     @cached_property
     def verdict(self) -> Verdict | None:
         """The verdict on a capture; ``None`` for runs that have none."""

@@ -80,14 +80,27 @@ class Table:
         return pyarrow.table(self)
 
     def to_pandas(self) -> Any:
-        """The rows as a ``pandas.DataFrame`` (needs pandas and pyarrow)."""
-        return self.to_arrow().to_pandas()
+        """The rows as a ``pandas.DataFrame`` (needs pandas and pyarrow). Columns in ns are ``Timedelta``: times since the run's :attr:`~Run.start`, and spans."""
+        import pyarrow
+
+        arrow = self.to_arrow()
+        for at, column in enumerate(self.schema):
+            if column.unit == "ns":
+                times = arrow.column(at).cast(pyarrow.int64()).cast(pyarrow.duration("ns"))
+                arrow = arrow.set_column(at, column.name, times)
+        return arrow.to_pandas()
 
     def to_polars(self) -> Any:
         """The rows as a ``polars.DataFrame`` (needs polars)."""
         import polars
 
         return polars.DataFrame(self)
+
+    def scan(self) -> Any:
+        """A ``polars.LazyFrame`` (needs polars): reads only what the query needs."""
+        import polars
+
+        return polars.scan_parquet(self.path)
 
     def __repr__(self) -> str:
         return f"<unbloat.Table {self.name}: {len(self)} rows, {len(self.columns)} columns; {self.doc}>"
