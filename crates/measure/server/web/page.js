@@ -123,7 +123,7 @@ function openShared() {
   const code = sharedCode();
   if (code === null || run) return;
   const made = decoded(code);
-  if (made === null) return status("The link holds no result that this page can read.");
+  if (made === null) return status("The link contains no result that this page can read.");
   result = made;
   showResult(made, { origin: `A shared result: measured to ${made.host} on ${when(made)}. Its numbers are those of the link.` });
   shown = null;

@@ -11,7 +11,14 @@ export function element(name, text, more = {}) {
   return Object.assign(document.createElement(name), { textContent: text, ...more });
 }
 
-const items = (list, texts) => list.replaceChildren(...texts.map((text) => element("li", text)));
+/** What stands between backticks is typed. */
+function item(text) {
+  const li = element("li", "");
+  li.append(...text.split("`").map((part, at) => (at % 2 === 1 ? element("code", part) : part)));
+  return li;
+}
+
+const items = (list, texts) => list.replaceChildren(...texts.map(item));
 
 /** `record` as `record.js` makes it; the words are the server's. `origin`: whose result it is, if not of this page; `compared`: with an earlier one. */
 export function showResult({ summary, verdict, limits, uses = [] }, { origin = "", compared = "" } = {}) {

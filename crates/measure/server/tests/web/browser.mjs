@@ -85,6 +85,7 @@ async function measures(tab) {
   assert.equal(await tab.evaluate("document.getElementById('headline').textContent"), run.verdict.headline);
   assert.equal(await tab.evaluate("document.activeElement.id"), "headline");
   assert.equal(await tab.evaluate("document.querySelectorAll('#numbers tbody tr').length"), run.summary.stages.length);
+  assert.doesNotMatch(await tab.evaluate("document.getElementById('result').innerText"), /`/);
   assert.equal(await tab.evaluate("document.getElementById('live').hidden"), true);
   assert.equal(await tab.evaluate("document.getElementById('server').textContent"), new URL(url).host);
   const uses = run.verdict.kind === "unknown" ? 0 : 4;
@@ -121,7 +122,7 @@ async function shares(tab) {
   assert.match(await other.evaluate("document.getElementById('origin').textContent"), /^A shared result/);
   await fits(other, "shared");
   await other.open(link.replace("#result=", "#result=x"));
-  await other.until("document.getElementById('status').textContent.startsWith('The link holds no result')", ANSWER_MS);
+  await other.until("document.getElementById('status').textContent.startsWith('The link contains no result')", ANSWER_MS);
   await other.call("Page.close");
   await tab.evaluate("history.replaceState(null, '', location.pathname + location.search)");
 }
