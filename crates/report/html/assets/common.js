@@ -496,11 +496,13 @@ const unbloat = (() => {
     };
     return element("div", { class: "tools" }, label, ...Object.entries(saves).map(([type, act]) => element("button", { type: "button", "aria-label": `Save as ${type}: ${title}`, onclick: act }, type)));
   }
-  // Buttons that save all charts of one time as one picture, below what the page says first.
+  // Buttons that save the widest charts of one time, which share its axis, as one picture below what the page says first.
   function saveTogether(holder, title, charts, startMs) {
-    if (charts.drawings.length < 2) return;
+    const most = largest(charts.drawings.map((one) => one.width));
+    const drawings = charts.drawings.filter((one) => one.width === most);
+    if (drawings.length < 2) return;
     const said = document.querySelector(".card h2")?.textContent;
-    holder.append(saveButtons(title, () => picture(charts.drawings, startMs, said), {}, "Save these charts as one picture: "));
+    holder.append(saveButtons(title, () => picture(drawings, startMs, said), {}, "Save these charts as one picture: "));
   }
 
   const withUnit = (label, unit) => (unit && !label.endsWith(`(${unit})`) ? `${label} (${unit})` : label);

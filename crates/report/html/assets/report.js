@@ -99,6 +99,7 @@
     const spec = { title, x: { label: figure.x[0], kind: figure.x[1], isLog: figure.isLog }, y: { label: y, kind }, lines, isDistribution: !figure.y, isTime: figure.isTime };
     if (figure.isCourse) Object.assign(spec, { group: times, startMs: data.start_ms });
     if (figure.isWide) spec.height = 190;
+    if (figure.id === "test-loss") spec.y.range = [0, 1.05 * largest([1, ...lines.flatMap((line) => line.y)])];
     if (figure.isCourse) spec.under = shades(data.stages);
     if (figure.id === "link-delay") {
       spec.y.range = [0, 1.05 * Math.max(data.threshold_ms, ...lines.flatMap((line) => line.y))];
@@ -143,8 +144,8 @@
     grid.append(together);
   }
 
-  // Nothing that is empty: curves of the study alone, or results that were 0 all the time, are no figure.
-  const hasOwn = (figure) => (data.figures[figure.id] || []).some((c) => !isPaper(c) && c.y.some((y) => y !== 0));
+  // Nothing that is empty: curves of the study alone, or results that were 0 all the time, are no figure. That nothing was lost is worth one.
+  const hasOwn = (figure) => (data.figures[figure.id] || []).some((c) => !isPaper(c) && (figure.id === "test-loss" || c.y.some((y) => y !== 0)));
   function drawFigures() {
     drawInto(document.getElementById("figures"), own.filter(hasOwn));
     drawInto(document.getElementById("study-figures"), study.filter(hasOwn));

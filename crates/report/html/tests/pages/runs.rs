@@ -222,6 +222,14 @@ pub fn test(dir: &Path) -> PathBuf {
             ("delivered_bps", N(5e6)),
         ])
     });
+    let in_flight = [6.0, 7.0, 8.0].map(|second| {
+        vec![
+            ("run", N(0.0)),
+            ("time_ns", N(second * 1e9)),
+            ("direction", T("down".to_owned())),
+            ("in_flight_bytes", N(1e5 * second)),
+        ]
+    });
     write(
         dir.join("test"),
         info,
@@ -240,6 +248,11 @@ pub fn test(dir: &Path) -> PathBuf {
                 "goodput_series",
                 "u:run i:time_ns t:direction f:delivered_bps",
                 goodput.collect(),
+            ),
+            (
+                "in_flight_series",
+                "u:run i:time_ns t:direction f:in_flight_bytes",
+                in_flight.to_vec(),
             ),
         ],
     )
