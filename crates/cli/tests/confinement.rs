@@ -1,11 +1,13 @@
-//! Who runs with which rights: by the kernel for commands, by systemd for units. The table in SECURITY.md is held to it.
+//! Who runs with which rights: by the kernel for commands, by systemd for units. They make the table in SECURITY.md.
 
 use rustix::thread::CapabilitySet;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
 use std::os::unix::fs::{MetadataExt, lchown, symlink};
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -22,106 +24,148 @@ fn unbloat(words: &[&str]) -> Command {
     command
 }
 
-/// `CapEff`, `NoNewPrivs`, `Seccomp` and `Uid` of each thread of a process, from /proc.
-fn rights(child: &Child) -> Option<Vec<[String; 4]>> {
-    let threads = fs::read_dir(format!("/proc/{}/task", child.id())).ok()?;
-    let mut all = Vec::new();
-    for thread in threads {
-        let status = fs::read_to_string(thread.ok()?.path().join("status")).ok()?;
-        let of = |key: &str| {
+/// Who called sudo.
+const CALLER: &str = "1234";
+
+/// What a thread may do, as /proc tells it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rights {
+    has_no_filter: bool,
+    may_gain: bool,
+    user: String,
+    capabilities: u64,
+}
+
+impl Rights {
+    fn of(status: &Path) -> Option<Rights> {
+        let status = fs::read_to_string(status).ok()?;
+        let of = |key| {
             let found = status.lines().find_map(|line| line.strip_prefix(key));
-            found.map_or(String::new(), |value| value.trim().to_owned())
+            found.and_then(|value| value.split_whitespace().next())
         };
-        all.push(["CapEff:", "NoNewPrivs:", "Seccomp:", "Uid:"].map(of));
+        Some(Rights {
+            has_no_filter: of("Seccomp:")? == "0",
+            may_gain: of("NoNewPrivs:")? == "0",
+            user: of("Uid:")?.to_owned(),
+            capabilities: u64::from_str_radix(of("CapEff:")?, 16).ok()?,
+        })
     }
-    (!all.is_empty()).then_some(all)
-}
 
-/// CAP_DAC_OVERRIDE at most, and a filter.
-fn is_confined(thread: &[String; 4]) -> bool {
-    has_at_most(thread, CapabilitySet::empty()) && thread[2] == "2"
-}
+    /// Those of all threads of a process, each once.
+    fn of_threads(child: &Child) -> Option<BTreeSet<Rights>> {
+        let threads = fs::read_dir(format!("/proc/{}/task", child.id())).ok()?;
+        threads
+            .map(|thread| Rights::of(&thread.ok()?.path().join("status")))
+            .collect()
+    }
 
-/// No capabilities but CAP_DAC_OVERRIDE and these, and no program with more rights.
-fn has_at_most([capabilities, no_new, ..]: &[String; 4], more: CapabilitySet) -> bool {
-    let held = u64::from_str_radix(capabilities, 16).expect("hexadecimal digits");
-    let allowed = CapabilitySet::DAC_OVERRIDE | more;
-    allowed.contains(CapabilitySet::from_bits_retain(held)) && no_new == "1"
-}
-
-fn becomes_confined(command: Command) -> bool {
-    becomes(command, is_confined)
+    /// As a table's cells. Landlock is told by what the command says.
+    fn cells(&self, events: &str) -> String {
+        let names = CapabilitySet::from_bits_retain(self.capabilities);
+        let names = names.iter_names().map(|(name, _)| format!("CAP_{name}"));
+        let own = Rights::of(Path::new("/proc/thread-self/status")).expect("rights");
+        let left = match self.capabilities {
+            0 => "none".to_owned(),
+            all if all == own.capabilities => "all".to_owned(),
+            _ => names.collect::<Vec<_>>().join(", "),
+        };
+        let user = match self.user.as_str() {
+            user if user == own.user => "who started it",
+            CALLER => "the caller of sudo",
+            "65534" => "nobody",
+            other => panic!("user {other}"),
+        };
+        let is_restricted =
+            events.contains("files are restricted") && !events.contains("NotEnforced");
+        let kernel: Vec<_> = [
+            (!self.may_gain, "no_new_privs"),
+            (!self.has_no_filter, "seccomp"),
+            (!self.has_no_filter && is_restricted, "Landlock"),
+        ]
+        .iter()
+        .filter_map(|(is_so, name)| is_so.then_some(*name))
+        .collect();
+        let kernel = match kernel.is_empty() {
+            true => "none".to_owned(),
+            false => kernel.join(", "),
+        };
+        format!("{user} | {left} | {kernel}")
+    }
 }
 
 /// How long a command must stay as it became: a thread that it starts before it gives up rights keeps them.
-const STAYS: Duration = Duration::from_secs(1);
+const STAYS: Duration = Duration::from_secs(3);
+/// How long it has to become what the table says.
+const BECOMES: Duration = Duration::from_secs(20);
 
-/// Whether all threads of a command become so, and stay so.
-fn becomes(command: Command, is_so: impl Fn(&[String; 4]) -> bool) -> bool {
-    become_together(command, |threads| threads.iter().all(&is_so))
+fn blesses() -> bool {
+    std::env::var_os("UNBLOAT_BLESS").is_some()
 }
 
-/// As [`becomes`], of all threads at once.
-fn become_together(mut command: Command, are_so: impl Fn(&[[String; 4]]) -> bool) -> bool {
+/// Commands with the same rights, and what only we know: which threads these are, and from when on. Those with a filter come first.
+struct Row {
+    commands: Vec<Command>,
+    threads: &'static [[&'static str; 2]],
+}
+
+impl Row {
+    /// Its lines in the table: those that it has in `known`, if what is observed becomes so.
+    fn lines(self, known: &str) -> String {
+        let threads = self.threads;
+        let each = self.commands.into_iter().map(|command| {
+            observed(command, |seen, events| {
+                let lines: String = seen
+                    .iter()
+                    .enumerate()
+                    .map(|(at, rights)| {
+                        let [who, since] = threads.get(at).unwrap_or(&["?", "?"]);
+                        format!("  | {who} | {} | {since} |\n", rights.cells(events))
+                    })
+                    .collect();
+                let is_known = known.contains(&lines) && seen.len() == threads.len();
+                (lines, is_known)
+            })
+        });
+        let mut each: Vec<String> = each.collect();
+        each.dedup();
+        assert_eq!(each.len(), 1, "{threads:?}: {each:?}");
+        each.remove(0)
+    }
+}
+
+/// What is told of a command's threads once it stays the same; what is not known to be right has more time to change.
+fn observed(
+    mut command: Command,
+    told: impl Fn(&BTreeSet<Rights>, &str) -> (String, bool),
+) -> String {
+    let events = tempfile::NamedTempFile::new().expect("a file");
     let mut child = command
+        .arg("-v")
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(events.reopen().expect("a file"))
         .spawn()
         .expect("the command starts");
-    let begun = Instant::now();
-    let mut since = None;
-    let stays = loop {
+    let (mut last, mut since) = (BTreeSet::new(), Instant::now());
+    loop {
         // A thread that ends while its rights are read says nothing.
-        if let Some(threads) = rights(&child) {
-            since = are_so(&threads).then(|| since.unwrap_or_else(Instant::now));
+        if let Some(seen) = Rights::of_threads(&child).filter(|seen| *seen != last) {
+            (last, since) = (seen, Instant::now());
         }
-        if child.try_wait().expect("a child").is_some() {
-            break since.is_some();
+        let is_over = child.try_wait().expect("a child").is_some();
+        let said = fs::read_to_string(&events).expect("text");
+        let (lines, is_known) = told(&last, &said);
+        let enough = match is_known || blesses() {
+            true => STAYS,
+            false => BECOMES,
+        };
+        if is_over || since.elapsed() > enough {
+            drop(child.stdin.take());
+            let _ = child.kill();
+            child.wait().expect("it ends");
+            return lines;
         }
-        if since.is_some_and(|since| since.elapsed() > STAYS) {
-            break true;
-        }
-        if begun.elapsed() > Duration::from_secs(20) {
-            break false;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    };
-    drop(child.stdin.take());
-    let _ = child.kill();
-    child.wait().expect("it ends");
-    stays
-}
-
-/// Whether SECURITY.md has a row for the command, which says what was seen.
-fn is_in_the_table(command: &str) -> bool {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../SECURITY.md");
-    let text = fs::read_to_string(path).expect("SECURITY.md");
-    let mut rows = text
-        .lines()
-        .filter(|line| line.trim_start().starts_with('|'));
-    rows.any(|row| {
-        let says = |words: &str| row.contains(words);
-        says(command) && says("CAP_DAC_OVERRIDE") && says("no_new_privs, seccomp, Landlock")
-    })
-}
-
-fn readers_of_strangers_files_have_few_rights() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let run = folder.path().join("run");
-    let run = run.to_str().expect("text");
-    let made = unbloat(&["analyze", CAPTURE, "--quiet", "--out", run]).output();
-    assert!(made.expect("it starts").status.success());
-    for words in [
-        &["analyze", "-", "--quiet"][..],
-        &["report", run],
-        &["compare", run, run],
-        &["runs", "show", run],
-    ] {
-        let mut command = unbloat(words);
-        command.env("UNBLOAT_RUNS", folder.path());
-        assert!(becomes_confined(command), "{words:?}");
-        assert!(is_in_the_table(&format!("`{}", words[0])), "{words:?}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -133,9 +177,9 @@ struct Server {
 }
 
 impl Server {
-    fn start() -> Server {
+    fn start(unbloat: impl Fn(&str) -> Command) -> Server {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut command = unbloat(&["serve", "--json", "--no-echo", "--listen", "127.0.0.1:0"]);
+        let mut command = unbloat("serve --json --no-echo --listen 127.0.0.1:0");
         command.env("XDG_DATA_HOME", folder.path());
         let command = command.stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().expect("it starts");
@@ -157,70 +201,241 @@ impl Drop for Server {
     }
 }
 
-/// Who called sudo.
-const CALLER: &str = "1234";
+/// Between these two lines SECURITY.md has the table; UNBLOAT_BLESS=1 writes it anew.
+const BEGIN: &str = "  <!-- rights: crates/cli/tests/confinement.rs -->\n\n";
+const END: &str = "\n  <!-- end of rights -->\n";
 
-/// With the caller's rights, but for probes of hops and what BPF programs have counted.
-fn speaks(thread: &[String; 4]) -> bool {
-    let held = u64::from_str_radix(&thread[0], 16).expect("hexadecimal digits");
-    let allowed = CapabilitySet::NET_RAW | CapabilitySet::BPF;
-    allowed.contains(CapabilitySet::from_bits_retain(held))
-        && thread[1] == "1"
-        && thread[2] == "2"
-        && thread[3].split_whitespace().all(|id| id == CALLER)
-}
+const HEAD: &str = "  | command | user | capabilities left to root | kernel | from when on |
+  |---|---|---|---|---|
+";
 
-fn who_speaks_with_a_server_has_the_rights_of_the_caller_of_sudo() {
-    let server = Server::start();
+fn security_md_says_who_has_which_rights() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../SECURITY.md");
+    let text = fs::read_to_string(&path).expect("SECURITY.md");
+    let (before, rest) = text.split_once(BEGIN).expect("a table");
+    let (known, after) = rest.split_once(END).expect("its end");
+
+    let bed = Bed::new().expect("a bed");
+    let host = bed.host("box").expect("a host");
+    for words in [
+        "ip link set lo up",
+        "ip link add line type veth peer name modem",
+        "ip link set line up",
+        "ip link set modem up",
+        "tc qdisc add dev modem root handle 1: htb default 1",
+        "tc class add dev modem parent 1: classid 1:1 htb rate 50mbit quantum 1514",
+    ] {
+        let mut words = words.split(' ');
+        let mut command = host.command(words.next().expect("a program"));
+        let done = command.as_mut().expect("a command").args(words).status();
+        assert!(done.expect("it starts").success());
+    }
     let folder = tempfile::tempdir().expect("a folder");
-    let run = folder.path().join("run");
-    let of = |words: &[&str]| {
-        let mut command = unbloat(words);
-        command
-            .args([&server.address, "--insecure", "--quiet"])
-            .env("SUDO_UID", CALLER)
-            .env("SUDO_GID", CALLER);
+    let path_of = |name: &str| folder.path().join(name).display().to_string();
+    let on_host = |words: &str| {
+        let command = host.command(env!("CARGO_BIN_EXE_unbloat"));
+        let mut command = command.expect("a command");
+        command.args(words.split(' '));
+        for variable in ["UNBLOAT_RUN", "UNBLOAT_RUNS", "XDG_DATA_HOME"] {
+            command.env(variable, folder.path().join(variable));
+        }
+        command.env("SUDO_UID", CALLER).env("SUDO_GID", CALLER);
         command
     };
-    let measures = CapabilitySet::SETUID
-        | CapabilitySet::SETGID
-        | CapabilitySet::NET_ADMIN
-        | CapabilitySet::NET_RAW
-        | CapabilitySet::BPF
-        | CapabilitySet::PERFMON;
-    for (words, others) in [
-        (&["test", "--no-run"][..], measures),
-        (&["locate", "--no-run"], measures),
-        // Its other threads change the host.
-        (&["fix", "--dry-run", "--no-run"], CapabilitySet::all()),
-    ] {
-        let waits = |thread: &[String; 4]| {
-            let is_few = others == CapabilitySet::all() || has_at_most(thread, others);
-            is_few && thread[3].starts_with("0\t")
-        };
-        let are_so = |threads: &[[String; 4]]| {
-            let all = threads.iter().all(|thread| speaks(thread) || waits(thread));
-            all && threads.iter().any(speaks)
-        };
-        assert!(become_together(of(words), are_so), "{words:?}");
+    let run = path_of("run");
+    let made = on_host(&format!("analyze {CAPTURE} --quiet --out {run}")).output();
+    assert!(made.expect("it starts").status.success());
+    let server = Server::start(on_host);
+    let measures = |words: &str| {
+        on_host(&format!(
+            "{words} --no-run --insecure --quiet {}",
+            server.address
+        ))
+    };
+    let serve = |more: &str| on_host(&format!("serve --listen 127.0.0.1:0 --no-echo{more}"));
+
+    let rows = [
+        Row {
+            commands: vec![on_host(&format!(
+                "analyze {CAPTURE} --quiet --out {}",
+                path_of("file")
+            ))],
+            threads: &[[
+                "`analyze FILE`",
+                "before the first byte is read; files: once the run's folder is made",
+            ]],
+        },
+        Row {
+            commands: vec![
+                on_host(&format!("report {run}")),
+                on_host(&format!("compare {run} {run}")),
+                on_host(&format!("runs show {run}")),
+            ],
+            threads: &[[
+                "`report`, `compare`, `runs`",
+                "before the first byte is read",
+            ]],
+        },
+        Row {
+            // Longer than it takes to see that a thread is not confined.
+            commands: vec![on_host(&format!(
+                "analyze --interface lo --quiet --duration 60s --out {}",
+                path_of("live")
+            ))],
+            threads: &[["`analyze --interface`", "once its socket is open"]],
+        },
+        Row {
+            commands: vec![serve(""), serve(" --metrics 127.0.0.1:0")],
+            threads: &[["`serve`", "once it listens"]],
+        },
+        Row {
+            commands: vec![serve(" --allow-congestion-control reno")],
+            threads: &[["`serve --allow-congestion-control`", "the same"]],
+        },
+        Row {
+            commands: vec![serve(" --user nobody --metrics 127.0.0.1:0")],
+            threads: &[["`serve --user`", "the same"]],
+        },
+        Row {
+            commands: vec![serve(" --announce")],
+            threads: &[["`serve --announce`", "never"]],
+        },
+        Row {
+            commands: vec![serve(" --announce --user nobody")],
+            threads: &[["`serve --announce --user`", "once it listens"]],
+        },
+        Row {
+            commands: vec![measures("test"), measures("locate")],
+            threads: &[
+                [
+                    "`test`, `locate`: the threads that speak with other hosts",
+                    "before a name is looked up",
+                ],
+                ["`test`, `locate`: their other threads", "start"],
+            ],
+        },
+        Row {
+            commands: vec![measures("fix --dry-run")],
+            threads: &[
+                [
+                    "`fix`: the threads that speak with other hosts",
+                    "before a name is looked up",
+                ],
+                ["`fix`: its other threads, which change the host", "never"],
+            ],
+        },
+        Row {
+            commands: vec![
+                on_host(&format!(
+                    "monitor --interface lo --history {}",
+                    path_of("history")
+                )),
+                on_host("watch --json --interface lo"),
+            ],
+            threads: &[["`monitor`, `watch`", "start"]],
+        },
+        Row {
+            commands: vec![on_host("shape --interface lo --rate-up 50Mbit/s")],
+            threads: &[["`shape`", "once it shapes"]],
+        },
+        Row {
+            commands: vec![
+                on_host("uplink --interface line"),
+                on_host("autorate --interface modem --interface-up modem"),
+            ],
+            threads: &[[
+                "`autorate`, `uplink`",
+                "start, but for the process that undoes what they changed",
+            ]],
+        },
+    ];
+    let observed = std::thread::scope(|scope| {
+        let each = rows.map(|row| scope.spawn(|| row.lines(known)));
+        let each = each.map(|lines| lines.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        each.concat()
+    });
+    let table = HEAD.to_owned() + &observed + &UNITS.map(row_of_unit).concat();
+    if blesses() {
+        fs::write(&path, [before, BEGIN, &table, END, after].concat()).expect("SECURITY.md");
+    } else {
+        assert_eq!(
+            known, table,
+            "SECURITY.md is stale: UNBLOAT_BLESS=1 writes its table anew"
+        );
     }
-    // And it does its work: the run is root's, as it was.
-    let mut glance = of(&["test", "--glance"]);
-    let done = glance.arg("--out").arg(&run).output();
-    let measured = fs::metadata(run.join("test.json"));
-    let measured = measured.unwrap_or_else(|error| panic!("{error}: {done:?}"));
-    assert_eq!(measured.uid(), 0);
 }
 
-fn servers_have_few_rights() {
+/// Commands that print a unit, and how exposed it may be to `systemd-analyze security`.
+const UNITS: [(&str, f64); 3] = [
+    ("serve --unit", 2.5),
+    ("monitor --interface lo --unit", 4.0),
+    ("autorate --interface lo --interface-up lo --unit", 4.0),
+];
+
+fn unit(words: &str) -> String {
+    let words: Vec<_> = words.split(' ').collect();
+    let unit = unbloat(&words).output().expect("it starts");
+    assert!(unit.status.success(), "{words:?}: {unit:?}");
+    String::from_utf8(unit.stdout).expect("text")
+}
+
+fn row_of_unit((words, most): (&str, f64)) -> String {
+    let unit = unit(words);
+    let of = |key| unit.lines().find_map(|line| line.strip_prefix(key));
+    let name = words.split(' ').next().expect("a command");
+    let left = of("CapabilityBoundingSet=").expect("capabilities");
+    let user = match of("DynamicUser=") {
+        Some("yes") => "its own",
+        _ => "root",
+    };
+    format!(
+        "  | `{name} --unit` | {user} | {} | systemd, exposure {most} at most | start |\n",
+        left.replace(' ', ", ")
+    )
+}
+
+/// By `systemd-analyze security`, which adds up what a unit may do.
+fn units_have_few_rights() {
     let folder = tempfile::tempdir().expect("a folder");
-    for more in [&[][..], &["--user", "nobody"]] {
-        let mut command = unbloat(&["serve", "--listen", "127.0.0.1:0", "--no-echo"]);
-        command.args(more).args(["--metrics", "127.0.0.1:0"]);
-        command.env("XDG_DATA_HOME", folder.path());
-        assert!(becomes_confined(command), "{more:?}");
+    for (words, most) in UNITS {
+        let file = folder.path().join("unit.service");
+        fs::write(&file, unit(words)).expect("a file");
+        let mut judge = Command::new("systemd-analyze");
+        judge.args(["security", "--offline=true", "--no-pager"]);
+        let said = judge.arg(&file).output().expect("it starts");
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        let exposure = said.lines().find_map(|line| {
+            let (_, exposure) = line.split_once(".service: ")?;
+            exposure.split(' ').next()?.parse::<f64>().ok()
+        });
+        let exposure = exposure.expect("a figure");
+        assert!(exposure <= most, "{words}: {exposure}");
     }
-    assert!(is_in_the_table("`serve`"));
+}
+
+fn who_gives_up_rights_does_its_work() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("live");
+    let mut live = unbloat(&[
+        "analyze",
+        "--interface",
+        "lo",
+        "--quiet",
+        "--duration",
+        "1s",
+    ]);
+    let done = live.arg("--out").arg(&run).output().expect("it starts");
+    assert!(done.status.success(), "{done:?}");
+    assert!(run.join("run.json").exists());
+    // The run is root's, as it was.
+    let server = Server::start(|words| unbloat(&words.split(' ').collect::<Vec<_>>()));
+    let tested = folder.path().join("test");
+    let mut glance = unbloat(&["test", "--glance", "--insecure", "--quiet", &server.address]);
+    glance.env("SUDO_UID", CALLER).env("SUDO_GID", CALLER);
+    let shown = glance.arg("--out").arg(&tested).output();
+    let measured = fs::metadata(tested.join("test.json"));
+    let measured = measured.unwrap_or_else(|error| panic!("{error}: {shown:?}"));
+    assert_eq!(measured.uid(), 0);
 }
 
 /// As the unit of a server does, which ends it for what only the privileged may do.
@@ -260,77 +475,6 @@ fn a_unit_that_ends_who_gives_up_rights_serves_on() {
     server.wait().expect("it ends");
 }
 
-fn daemons_have_the_capabilities_of_their_units() {
-    let of_autorate = CapabilitySet::NET_ADMIN
-        | CapabilitySet::NET_RAW
-        | CapabilitySet::BPF
-        | CapabilitySet::PERFMON;
-    let of_monitor = of_autorate | CapabilitySet::SYS_PTRACE | CapabilitySet::DAC_READ_SEARCH;
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut monitor = unbloat(&["monitor", "--interface", "lo", "--history"]);
-    monitor.arg(folder.path().join("history"));
-    assert!(becomes(monitor, |thread| has_at_most(thread, of_monitor)));
-    let watch = unbloat(&["watch", "--json", "--interface", "lo"]);
-    assert!(becomes(watch, |thread| has_at_most(thread, of_monitor)));
-    let bed = Bed::new().expect("a bed");
-    let host = bed.host("box").expect("a host");
-    for words in [
-        "link set lo up",
-        "link add line type veth peer name modem",
-        "link set line up",
-        "qdisc add dev lo root handle 1: htb default 1",
-        "class add dev lo parent 1: classid 1:1 htb rate 50mbit quantum 1514",
-    ] {
-        let program = if words.starts_with("link") {
-            "ip"
-        } else {
-            "tc"
-        };
-        let mut command = host.command(program).expect("a command");
-        let done = command.args(words.split(' ')).status();
-        assert!(done.expect("it starts").success(), "{words}");
-    }
-    for words in [
-        &["shape", "--interface", "lo", "--rate-up", "50 Mbit/s"][..],
-        &["uplink", "--interface", "line"],
-    ] {
-        let mut command = host
-            .command(env!("CARGO_BIN_EXE_unbloat"))
-            .expect("a command");
-        command.args(words);
-        command.env("UNBLOAT_RUN", folder.path().join("run"));
-        let is_shape = words[0] == "shape";
-        let is_so = |thread: &[String; 4]| {
-            has_at_most(thread, of_autorate) && (!is_shape || thread[2] == "2")
-        };
-        assert!(becomes(command, is_so), "{words:?}");
-    }
-    let mut autorate = host
-        .command(env!("CARGO_BIN_EXE_unbloat"))
-        .expect("a command");
-    autorate.args(AUTORATE.iter().filter(|word| **word != "--unit"));
-    autorate.env("UNBLOAT_RUN", folder.path().join("run"));
-    assert!(becomes(autorate, |thread| has_at_most(thread, of_autorate)));
-}
-
-fn a_live_capture_is_confined_once_its_socket_is_open() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let run = folder.path().join("run");
-    let run = run.to_str().expect("text");
-    let for_time = |duration: &str| {
-        let mut command = unbloat(&["analyze", "--interface", "lo", "--quiet", "--out", run]);
-        command.args(["--duration", duration]);
-        command
-    };
-    // Longer than it takes to see that a thread is not confined.
-    assert!(becomes_confined(for_time("60 s")));
-    assert!(is_in_the_table("`analyze --interface"));
-    // And it does its work.
-    let done = for_time("1 s").output().expect("it starts");
-    assert!(done.status.success(), "{done:?}");
-    assert!(Path::new(run).join("run.json").exists());
-}
-
 /// As `sudo` with another user's HOME would quote it, in the error of its parser.
 fn root_does_not_quote_where_a_link_of_another_user_leads() {
     let home = tempfile::tempdir().expect("a folder");
@@ -350,51 +494,12 @@ fn root_does_not_quote_where_a_link_of_another_user_leads() {
     assert!(!told.contains("SECRET"), "{told}");
 }
 
-/// By `systemd-analyze security`, which adds up what a unit may do.
-fn units_have_few_rights() {
-    let folder = tempfile::tempdir().expect("a folder");
-    for (name, words, most) in [
-        ("serve", &["serve", "--unit"][..], 2.5),
-        ("monitor", &["monitor", "--interface", "lo", "--unit"], 4.0),
-        ("autorate", AUTORATE, 4.0),
-    ] {
-        let unit = unbloat(words).output().expect("it starts");
-        assert!(unit.status.success(), "{name}: {unit:?}");
-        let file = folder.path().join(format!("{name}.service"));
-        fs::write(&file, unit.stdout).expect("a file");
-        let mut judge = Command::new("systemd-analyze");
-        judge.args(["security", "--offline=true", "--no-pager"]);
-        let said = judge.arg(&file).output().expect("it starts");
-        let said = String::from_utf8_lossy(&said.stdout).into_owned();
-        let exposure = said.lines().find_map(|line| {
-            let (_, exposure) = line.split_once(".service: ")?;
-            exposure.split(' ').next()?.parse::<f64>().ok()
-        });
-        let exposure = exposure.expect("a figure");
-        assert!(exposure <= most, "{name}: {exposure}");
-    }
-}
-
-const AUTORATE: &[&str] = &[
-    "autorate",
-    "--interface",
-    "lo",
-    "--interface-up",
-    "lo",
-    "--unit",
-];
-
 unbloat_testkit::main! {
-    always() => [
-        readers_of_strangers_files_have_few_rights,
-        a_unit_that_ends_who_gives_up_rights_serves_on,
-    ],
-    root("a packet socket, and rights to lose") => [
-        a_live_capture_is_confined_once_its_socket_is_open,
-        servers_have_few_rights,
+    always() => [a_unit_that_ends_who_gives_up_rights_serves_on],
+    root("a packet socket, and rights to lose").and(tools(&["ip", "tc"])) => [
+        security_md_says_who_has_which_rights,
+        who_gives_up_rights_does_its_work,
         root_does_not_quote_where_a_link_of_another_user_leads,
-        who_speaks_with_a_server_has_the_rights_of_the_caller_of_sudo,
-        daemons_have_the_capabilities_of_their_units,
     ],
     tools(&["systemd-analyze"]) => [units_have_few_rights],
 }

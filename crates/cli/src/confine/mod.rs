@@ -222,8 +222,7 @@ pub fn confine_files<P: AsRef<Path>>(files: &[(May, P)]) {
     let always = ALWAYS.map(|path| (May::Read, Path::new(path)));
     let given = files.iter().map(|(may, path)| (*may, path.as_ref()));
     match restrict(always.into_iter().chain(given)) {
-        Ok(RulesetStatus::NotEnforced) => info!("files are not restricted: no Landlock here"),
-        Ok(RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced) => {}
+        Ok(status) => info!(by_landlock = ?status, "files are restricted"),
         Err(error) => info!(%error, "files are not restricted"),
     }
 }
