@@ -525,6 +525,17 @@ fn a_campaign_does_not_work_where_a_link_of_its_folder_leads() {
 }
 
 #[test]
+fn a_campaign_publishes_nothing_before_the_user_agrees() {
+    let victim = campaign();
+    let file = victim.home.path().join("c.toml");
+    fs::write(file, "server = \"mlab\"\n").expect("a file");
+    let output = victim.unbloat(&["campaign", "c.toml", "--out", "theirs"]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{told}");
+    assert!(told.contains("publishes every test"), "{told}");
+}
+
+#[test]
 fn a_stored_test_is_a_plain_file_of_its_folder_and_is_not_cut() {
     let victim = Victim::new();
     let test = victim.run().join("test.json");

@@ -5,7 +5,8 @@ use super::measure::{Came, Measure};
 use super::readings::readings;
 use super::settings::options;
 use crate::confine::speak;
-use crate::loadtest::kept;
+use crate::loadtest::{announce, kept};
+use crate::trust::StrangerError;
 use serde_json::json;
 use std::error::Error;
 use std::sync::atomic::AtomicBool;
@@ -34,6 +35,12 @@ impl Live {
         Ok(Live {
             options: options.collect::<Result<_, _>>()?,
         })
+    }
+
+    /// Says what servers of others learn, before anything is sent to them. The user must have agreed to what is published.
+    pub fn announce(&self) -> Result<(), StrangerError> {
+        let mut all = self.options.iter();
+        all.try_for_each(|options| announce(&options.target))
     }
 }
 

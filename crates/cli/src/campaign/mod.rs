@@ -52,6 +52,8 @@ pub enum CommandError {
     },
     #[error(transparent)]
     Token(#[from] crate::token::TokenError),
+    #[error(transparent)]
+    Stranger(#[from] crate::trust::StrangerError),
     #[error(
         "{} is not what a report of a campaign consists of; move it away, or give another --out",
         .0.display()
@@ -101,6 +103,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let mut is_cut = false;
     if !args.report && !left.is_empty() {
         hooks::consent(&campaign, args.run_commands)?;
+        live.announce()?;
         let stop = stop_on_ctrl_c()?;
         folder.clean(&campaign)?;
         let now = &left[..left.len().min(args.max_runs.unwrap_or(usize::MAX))];
