@@ -91,7 +91,15 @@ pub fn append(path: &Path) -> io::Result<File> {
 }
 
 fn plain(options: &mut OpenOptions, path: &Path, flags: OFlags) -> io::Result<File> {
-    // Without it, opening a FIFO waits for its other end.
+    // Opening a device does things: a watchdog begins to wait, a tape is wound back.
+    let found = match flags.contains(OFlags::NOFOLLOW) {
+        true => fs::symlink_metadata(path),
+        false => fs::metadata(path),
+    };
+    if found.is_ok_and(|found| !found.is_file() && !found.is_symlink()) {
+        return Err(io::Error::other(NOT_PLAIN));
+    }
+    // What has its place since then. Without it, opening a FIFO waits for its other end.
     let flags = flags | OFlags::NONBLOCK;
     let opened = options.custom_flags(flags.bits() as i32).open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {
@@ -206,6 +214,7 @@ mod tests {
     use super::*;
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     use std::os::unix::fs::symlink;
+    use std::time::Duration;
 
     /// A folder of a stranger beside a file of the user.
     fn folder() -> (tempfile::TempDir, PathBuf, PathBuf) {
@@ -252,6 +261,25 @@ mod tests {
             open(&strange.join("none")).unwrap_err().kind(),
             io::ErrorKind::NotFound
         );
+    }
+
+    /// Who waits for the other end of a FIFO goes on as soon as anybody opens it.
+    #[test]
+    fn what_is_no_plain_file_is_not_even_opened() {
+        let place = tempfile::tempdir().unwrap();
+        let fifo = place.path().join("fifo");
+        mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        let other_end = {
+            let fifo = fifo.clone();
+            std::thread::spawn(move || OpenOptions::new().write(true).open(fifo))
+        };
+        let while_it_waits = || std::thread::sleep(Duration::from_millis(50));
+        while_it_waits();
+        assert!(open(&fifo).is_err() && open_named(&fifo).is_err());
+        while_it_waits();
+        assert!(!other_end.is_finished());
+        let _opened = File::open(&fifo).unwrap();
+        other_end.join().unwrap().unwrap();
     }
 
     #[test]
