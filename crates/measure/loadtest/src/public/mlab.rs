@@ -165,9 +165,20 @@ mod tests {
             ("ws://a.measurement-lab.org/", ours, "not of wss"),
             ("/ndt", ours, "not of wss"),
             ("", ours, "no URL"),
+            ("wss://a.measurement-lab.org/x\\r\\nhost: b", ours, "no URL"),
+            ("wss://a.measurement-lab.org\\u001b]0;x/", ours, "no URL"),
         ] {
             let error = said(&[machine(download, upload)]).unwrap_err();
             assert!(error.contains(why), "{download} {upload}: {error}");
+        }
+        for other in [
+            "wss://10.0.0.1/x",
+            "wss://[::1]/x",
+            "wss://a.measurement-lab.org@victim.example/x",
+            "wss://a.measurement-lab.org./x",
+        ] {
+            let error = said(&[machine(other, other)]).unwrap_err();
+            assert!(error.contains("no server of M-Lab"), "{other}: {error}");
         }
         assert!(said(&[]).unwrap_err().contains("no server"));
     }
