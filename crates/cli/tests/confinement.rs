@@ -3,10 +3,11 @@
 use rustix::thread::CapabilitySet;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
-use std::os::unix::fs::{MetadataExt, lchown, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
+use std::os::unix::process::CommandExt;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -199,6 +200,25 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// As an administrator may let others run this program with rights that they do not have.
+fn who_borrows_rights_does_not_configure_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("unbloat");
+    fs::copy(env!("CARGO_BIN_EXE_unbloat"), &program).expect("a copy");
+    chown(&program, Some(1), Some(1)).expect("root");
+    let does_as = |mode| {
+        for path in [folder.path(), &program] {
+            fs::set_permissions(path, Permissions::from_mode(mode)).expect("an owner");
+        }
+        let mut command = Command::new(&program);
+        command.arg("schema").env("UNBLOAT_CONFIG", "/nowhere");
+        let done = command.uid(65_534).gid(65_534).output().expect("it starts");
+        done.status.success()
+    };
+    assert!(!does_as(0o755), "it is configured by this user");
+    assert!(does_as(0o4755), "it is configured by another");
 }
 
 /// Between these two lines SECURITY.md has the table; UNBLOAT_BLESS=1 writes it anew.
@@ -499,6 +519,7 @@ unbloat_testkit::main! {
     root("a packet socket, and rights to lose").and(tools(&["ip", "tc"])) => [
         security_md_says_who_has_which_rights,
         who_gives_up_rights_does_its_work,
+        who_borrows_rights_does_not_configure_them,
         root_does_not_quote_where_a_link_of_another_user_leads,
     ],
     tools(&["systemd-analyze"]) => [units_have_few_rights],
