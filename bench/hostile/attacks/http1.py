@@ -166,6 +166,26 @@ class Silent(Speaker):
             self.target.fault(f"{self.got} bytes to an address that sent {self.went}")
 
 
+@lanes(4, link, opening={"tls": None})
+async def tls_small_records(target, it, _):
+    """Uploads in records of TLS that hold a byte each."""
+    into, out = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context(["http/1.1"]).wrap_bio(into, out, server_hostname="bench")
+    while True:
+        try:
+            tls.do_handshake()
+            break
+        except ssl.SSLWantReadError:
+            await it.send(out.read())
+            into.write(await it.receive())
+    tls.write(request("POST", "/upload", [("content-length", "1000000000000")]))
+    it.read_away()
+    while target.goes_on():
+        for _ in range(2000):
+            tls.write(b"a")
+        await it.send(out.read())
+
+
 @attack(closes=True)
 async def garbage(target):
     """Random bytes, to every port, over TCP, over TLS and as datagrams."""
