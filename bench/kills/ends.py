@@ -5,6 +5,8 @@ import time
 
 # Between two signals of somebody who is in a hurry: the first has been taken by then, and nothing more.
 HURRY_S = 0.02
+# What comes within 0.1 s counts as the same press.
+AGAIN_S = 0.15
 # For a command to end by itself where nothing asks it to.
 PATIENCE_S = 3
 
@@ -41,7 +43,7 @@ class Interrupt(End):
     def strike(self, host, started):
         for _ in range(self.times):
             started.tell_all(signal.SIGINT)
-            time.sleep(HURRY_S)
+            time.sleep(AGAIN_S)
 
 
 class InterruptTwice(Interrupt):

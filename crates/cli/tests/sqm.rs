@@ -246,7 +246,8 @@ fn nothing_stays_of_a_shaper_that_is_held_whatever_ends_it() {
         until("nothing is shaped", || state(&hosts[0]) != before);
         for signal in signals {
             tell(&held, *signal);
-            sleep(Duration::from_millis(10));
+            // Sooner is the same press.
+            sleep(Duration::from_millis(150));
         }
         held.wait().unwrap();
         until("it stays", || state(&hosts[0]) == before && journals() == 0);
