@@ -8,8 +8,7 @@ use crate::flows::FlowRow;
 use crate::html::script_json;
 use crate::series::FlowSeries;
 use crate::sim::{self, SweepFigure};
-
-use crate::tested::Mark;
+use crate::tested::{Mark, Stage};
 use crate::{location, model, tested};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,6 +45,7 @@ impl PageData {
     pub(crate) fn new(
         run: &RunReader,
         verdict: Option<&Verdict>,
+        stages: &[Stage],
         chosen: &Chosen,
         flows: BTreeMap<u64, FlowRow>,
         mut series: BTreeMap<u64, FlowSeries>,
@@ -58,6 +58,7 @@ impl PageData {
             series: series.remove(&id).unwrap_or_default(),
         };
         let mut figures = figures(run)?;
+        tested::add_figures(run, stages, &mut figures)?;
         let mut sweep = sim::add_sweep(run, &mut figures)?;
         sweep.extend(location::add_figures(run, &mut figures)?);
         Ok(PageData {
@@ -65,7 +66,7 @@ impl PageData {
             sweep,
             stages: match verdict {
                 Some(verdict) => standing(run, verdict)?,
-                None => tested::marks(run)?,
+                None => tested::marks(stages),
             },
             columns: columns.map(|c| (c.name.clone(), c.doc.clone())).collect(),
             flows: flows.into_iter().map(page_flow).collect(),
@@ -160,6 +161,5 @@ fn figures(run: &RunReader) -> Result<BTreeMap<String, Vec<Curve>>, RunError> {
     })?;
     model::add_figures(run, &mut figures)?;
     sim::add_courses(run, &mut figures)?;
-    tested::add_figures(run, &mut figures)?;
     Ok(figures)
 }

@@ -52,7 +52,8 @@ pub fn render(
     chosen.ids.retain(|id| rows.contains_key(id));
     let series = flow_series(run, &rows, RenderOptions::POINTS)?;
     let embedded = rows.len() as u64;
-    let mut data = PageData::new(run, verdict.as_ref(), &chosen, rows, series)?;
+    let stages = tested::stages(run)?;
+    let mut data = PageData::new(run, verdict.as_ref(), &stages, &chosen, rows, series)?;
     let mut out = Counted { out, bytes: 0 };
     let tested = tested::verdict_of(run.info())?;
     let campaign = campaign(run, run.info())?;
@@ -60,7 +61,7 @@ pub fn render(
         info: run.info(),
         verdict: verdict.as_ref(),
         tested: tested.as_ref(),
-        stages: &tested::stages(run)?,
+        stages: &stages,
         metrics: &metrics(run)?,
         outcome: &outcome(run, &campaign)?,
         campaign: &campaign,

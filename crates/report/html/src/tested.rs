@@ -65,7 +65,7 @@ pub(crate) struct Stage {
     values: [Option<f64>; VALUES.len()],
 }
 
-/// What the table says of a stage, by column, in this order; rows without any value are left out.
+/// Rows of the table of stages, in this order: title, and column of table `stages`. A row without any value is left out.
 const VALUES: [(&str, &str); 11] = [
     ("delivered down", "delivered_down_bps"),
     ("delivered up", "delivered_up_bps"),
@@ -145,13 +145,13 @@ pub(crate) struct Mark {
     pub(crate) name: String,
 }
 
-pub(crate) fn marks(run: &RunReader) -> Result<Vec<Mark>, RunError> {
-    let mark = |stage: Stage| Mark {
+pub(crate) fn marks(stages: &[Stage]) -> Vec<Mark> {
+    let mark = |stage: &Stage| Mark {
         begin_s: stage.begin_ns as f64 / 1e9,
         end_s: stage.end_ns as f64 / 1e9,
         name: stage.name(),
     };
-    Ok(stages(run)?.into_iter().map(mark).collect())
+    stages.iter().map(mark).collect()
 }
 
 /// Points of a distribution.
@@ -160,9 +160,10 @@ const QUANTILES: usize = 400;
 /// What became of the datagrams of a test: how many of each second were lost, and the round trips by load.
 pub(crate) fn add_figures(
     run: &RunReader,
+    stages: &[Stage],
     figures: &mut BTreeMap<String, Vec<Curve>>,
 ) -> Result<(), RunError> {
-    let stages: BTreeMap<u64, Stage> = stages(run)?.into_iter().map(|it| (it.number, it)).collect();
+    let stages: BTreeMap<u64, &Stage> = stages.iter().map(|it| (it.number, it)).collect();
     if stages.is_empty() {
         return Ok(());
     }
