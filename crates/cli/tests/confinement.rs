@@ -60,7 +60,7 @@ impl Rights {
             .collect()
     }
 
-    /// As a table's cells. Landlock is told by what the command says.
+    /// Cells of the table. Landlock is known from the command's own events, since `/proc` does not show it.
     fn cells(&self, events: &str) -> String {
         let names = CapabilitySet::from_bits_retain(self.capabilities);
         let names = names.iter_names().map(|(name, _)| format!("CAP_{name}"));
@@ -134,7 +134,7 @@ impl Row {
     }
 }
 
-/// What is told of a command's threads once it stays the same; what is not known to be right has more time to change.
+/// The rights of a command's threads once they no longer change. Unexpected ones are given more time to change.
 fn observed(
     mut command: Command,
     told: impl Fn(&BTreeSet<Rights>, &str) -> (String, bool),

@@ -12,10 +12,10 @@ const LIGHT: Delta = Delta::secs(1);
 /// A delay stands as long as it grows by no more than this share, or this much.
 const BAND: f64 = 0.1;
 const BAND_LEAST: Delta = Delta::ms(5);
-/// One of twenty delays without load exceeds the jitter, which goes up by nineteen steps for it and down by one for each of the others.
-/// Keystrokes teach it within ten seconds, and the first packets of a download hardly.
+/// The jitter is the 95th percentile of the delays without load: it rises by 19 steps at a delay above it and falls by one at any other.
+/// With this step it is learnt from keystrokes within ten seconds, and hardly changed by the first packets of a download.
 const STEP: Delta = Delta::us(50);
-/// Jitter beyond this is not believed: another host may load the line.
+/// The jitter is at most this. Longer delays without a load of ours may be the queue of another host.
 const MOST_JITTER: Delta = Delta::ms(100);
 /// Load is gone if no more than this share of it is left.
 const LEFT: f64 = 0.7;
@@ -24,8 +24,8 @@ const LEFT: f64 = 0.7;
 #[derive(Clone, Debug)]
 pub(crate) struct Floor {
     longer: Delta,
-    /// By how much the delays without load vary above that. A load makes delays of all of it: packets keep their order, so that one which is held
-    /// up holds up those behind it.
+    /// Jitter above `longer`, measured without load. Under load nearly every packet is late by all of it: packets keep their order, so a late
+    /// packet delays those behind it.
     jitter: Delta,
     /// Delays of the last [`LIGHT`], and since when traffic has been light.
     delays: WindowedMin<Delta>,

@@ -4,8 +4,8 @@ use crate::seam::Output;
 use unbloat_qdisc::{Backlog, Packet};
 use unbloat_units::{Bytes, Time};
 
-/// Items in the order in which they came, with numbers that count on from zero. A power of two of slots, so that a number is masked to
-/// its slot. No allocation once it has grown to what is under way.
+/// A queue whose items are numbered from zero as they arrive. The number of slots is a power of two, so a number is masked to its slot.
+/// Once the ring holds all items in flight, it allocates no more.
 #[derive(Debug)]
 pub(crate) struct Slots<T> {
     slots: Vec<T>,

@@ -112,7 +112,7 @@ pub(super) fn of_subject(subject: &str, metric: &str) -> String {
     of_what(subject, metric, &quantity(metric))
 }
 
-/// What a test says of a direction it says while it loads one.
+/// A test measures each direction during each load, so both are named: "added down while uploading".
 fn of_what(subject: &str, metric: &str, named: &str) -> String {
     let is_directed = metric.split('_').any(|word| matches!(word, "down" | "up"));
     let load = match subject {
