@@ -140,14 +140,9 @@ export class Run {
     const isBroken = this.#lanesLost >= LANES || this.#isAccountOver;
     if (this.#isAsking || this.#stopping.signal.aborted || !this.#life.doubts(now(), isBroken)) return;
     this.#isAsking = true;
-    try {
-      await fetch("/", { method: "HEAD", cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) });
-      this.#life.answered(now());
-    } catch {
-      this.#stopping.abort(new Gone(this.#time(this.#life.last_ms)));
-    } finally {
-      this.#isAsking = false;
-    }
+    const ask = () => fetch("/", { method: "HEAD", cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) });
+    if (await this.#life.isGone(ask, now)) this.#stopping.abort(new Gone(this.#time(this.#life.last_ms)));
+    this.#isAsking = false;
   }
 
   /** A request; that nobody answers it is said in our words. */
@@ -194,6 +189,9 @@ export class Run {
   };
 
   #fromLoad = (data) => {
+    const carried = this.#down.at(-1)?.bytes ?? 0;
+    if (data.down?.bytes > carried) this.#life?.heard(data.down.at_ms);
+    if (data.account) this.#life?.heard(data.account.arrived_ms);
     if (data.down) this.#down.push({ ...data.down, at_ms: this.#time(data.down.at_ms) });
     if (data.account) this.#account.push({ ...data.account, arrived_ms: this.#time(data.account.arrived_ms) });
     if (data.isAccountOver) this.#isAccountOver = true;
