@@ -60,6 +60,16 @@ def make_four_flows_down(draw):
 
 
 @family
+def make_thin_uplink(draw):
+    """Acknowledgments of downloads fill an uplink of about a hundredth of their rate."""
+    up, rtt = draw.rate(0.3, 1), draw.rtt_s(10, 40)
+    rate = up * draw.between(50, 150)
+    queues = {"queue": droptail(rate, draw.one((20, 50, 100)) / 1000), "up_queue": droptail(up, draw.one((200, 400, 800)) / 1000)}
+    flows = [bulk(name=f"bulk{n}", start=FIRST_S + draw.between(0, 3)) for n in range(draw.one((1, 4, 8)))]
+    return draw.situation(path_of(draw, rate, rtt, up_bps=up, **queues), flows, duration_s=14.0)
+
+
+@family
 def make_ten_bdp_buffer(draw):
     rate, rtt = draw.rate(10, 20), draw.rtt_s(10, 40)
     path = path_of(draw, rate, rtt, queue={"kind": "droptail", "limit": "10 BDP"})
@@ -103,6 +113,13 @@ def make_hidden_down(draw):
     rate, path = down_path(draw, rates=(10, 20), waits_ms=(150, 300, 600))
     talk = app("stream", rate=0.05 * rate)
     return hidden(draw, path, [bulk(start=draw.between(2, 4))], talk)
+
+
+@family
+def make_hidden_up_beside_download(draw):
+    rate, path = up_path(draw, waits_ms=(150, 300, 600))
+    fill = bulk("up", start=draw.between(2, 4), client="neighbour", server="elsewhere")
+    return draw.situation(path, [bulk(name="download"), fill], duration_s=14.0, hidden=("neighbour", "elsewhere"))
 
 
 @family

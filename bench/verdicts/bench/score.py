@@ -57,7 +57,10 @@ def culprit_mark(label, said):
 
 
 def culprit_of(label, said):
-    """The first flow named is one of those that fill it; traffic that was not captured is blamed where that fills it."""
+    """The first flow named is one of those that fill it; traffic that was not captured is blamed where that fills it. Where both are named, as
+    acknowledgments or what was not captured, one of them has to be right."""
+    if said["unseen"] and said["fillers"]:
+        return any(culprit_of(label, {**said, **one}) for one in ({"unseen": False}, {"fillers": []}))
     if label["unseen_share"] >= 0.7:
         return said["unseen"]
     if said["unseen"] and label["unseen_share"] < 0.3:

@@ -33,15 +33,15 @@ pub(super) struct Claim<'a> {
     pub(super) share: f64,
     pub(super) p50_ms: f64,
     pub(super) p95_ms: f64,
-    /// The answering host's clock tells the direction.
+    /// The answering host's clock tells the direction, by this flow or one beside it.
     pub(super) is_direction_told: bool,
     /// The client's captured traffic fills the queue.
     pub(super) is_explained: bool,
 }
 
 impl<'a> Claim<'a> {
-    /// What follows from a row whose delay stood: a queue in one direction, or in both.
-    pub(super) fn of(row: &'a Row, flow: Option<&Flow>) -> Vec<Claim<'a>> {
+    /// What follows from a row whose delay stood, with a share on the way back that a clock tells: a queue in one direction, or in both.
+    pub(super) fn of(row: &'a Row, back_share: Option<f64>, flow: Option<&Flow>) -> Vec<Claim<'a>> {
         let (out, back) = (row.leg, row.leg.reverse());
         let explains = |direction| {
             !acknowledges(row, direction) && explains(row.carrying(direction), row, direction, flow)
@@ -64,7 +64,7 @@ impl<'a> Claim<'a> {
                 share,
                 p50_ms: (row.p50_ms * share - sent_ms).max(0.0),
                 p95_ms: (row.p95_ms * share - sent_ms).max(0.0),
-                is_direction_told: row.back_share.is_some(),
+                is_direction_told: back_share.is_some(),
                 is_explained,
             }
         };
@@ -73,7 +73,7 @@ impl<'a> Claim<'a> {
             (false, true) => back,
             (both, _) => busier(row, both),
         };
-        match row.back_share {
+        match back_share {
             // Both ways are loaded, and each has its own queue.
             Some(share) if explained == (true, true) => {
                 vec![claim(out, 1.0 - share), claim(back, share)]
@@ -88,6 +88,14 @@ impl<'a> Claim<'a> {
         self.row.carrying(self.direction)
     }
 
+    /// Acknowledgments are all that was captured in this direction, and enough to fill a thin uplink; so is what was not captured.
+    pub(super) fn may_be_of_acknowledgments(&self) -> bool {
+        let (row, data) = (self.row, self.row.carrying(self.direction.reverse()));
+        acknowledges(row, self.direction)
+            && queue_bytes(self.carrying(), row) >= LEAST_QUEUE_BYTES
+            && is_load(data, data.standing_bps, row)
+    }
+
     /// How much it says: time that the delay stood.
     pub(super) fn weight(&self) -> u64 {
         self.row.standing
@@ -98,7 +106,6 @@ impl<'a> Claim<'a> {
 /// much on its way. What went as fast before fills a queue only if it filled the link before, as a transfer does whose application always
 /// has more to send, and if the queue grew, which a longer route does not.
 fn explains(carrying: &Carrying, row: &Row, direction: Direction, flow: Option<&Flow>) -> bool {
-    let queue_bytes = carrying.standing_bps * row.p50_ms / 8e3;
     let is_paced = carrying.steadiness >= STEADY;
     let is_coupled = carrying.coupling.is_some_and(|rho| rho >= COUPLED);
     let is_bulk = in_flight_bytes(carrying.standing_bps, row) >= BULK_BYTES;
@@ -110,10 +117,15 @@ fn explains(carrying: &Carrying, row: &Row, direction: Direction, flow: Option<&
     let fills_link = is_transfer
         && row.step_share.is_none_or(|share| share < STEPS)
         && flow.is_some_and(|flow| !flow.is_application_limited(direction));
-    queue_bytes >= LEAST_QUEUE_BYTES
+    queue_bytes(carrying, row) >= LEAST_QUEUE_BYTES
         && is_load(carrying, carrying.standing_bps, row)
         && (is_paced || is_coupled || is_bulk)
         && (!went_before || fills_link)
+}
+
+/// What stands in the queue, by the rate at which it leaves.
+fn queue_bytes(carrying: &Carrying, row: &Row) -> f64 {
+    carrying.standing_bps * row.p50_ms / 8e3
 }
 
 /// What a full link takes to send a full packet. It is in the packet's round trip but not in the floor, which the small packets of a handshake

@@ -115,7 +115,10 @@ impl<'a> Case<'a> {
 
     /// Delays that stood in this direction.
     fn claims(&self, direction: Direction) -> Vec<Claim<'a>> {
-        let of_row = |row: &&'a Row| Claim::of(row, self.flows.get(&row.flow_id).copied());
+        let of_row = |row: &&'a Row| {
+            let back_share = row.back_share.or_else(|| self.back_share_beside(row));
+            Claim::of(row, back_share, self.flows.get(&row.flow_id).copied())
+        };
         let claims = self.standing.iter().flat_map(of_row);
         let mut claims: Vec<Claim> = claims.filter(|c| c.direction == direction).collect();
         let told: Vec<_> = claims.iter().map(|c| sharper(c, &claims)).collect();
@@ -126,6 +129,14 @@ impl<'a> Case<'a> {
         claims.retain(|claim| claim.p50_ms >= felt_ms);
         claims.sort_by_key(|claim| std::cmp::Reverse(claim.weight()));
         claims
+    }
+
+    /// Flows between two hosts wait in one queue: where a flow's own answers are too few to divide its loop, those of the one whose delay
+    /// stood longest beside it do.
+    fn back_share_beside(&self, row: &Row) -> Option<f64> {
+        let beside = self.beside(row).filter(|other| other.overlaps(row));
+        let told = beside.filter(|other| other.back_share.is_some());
+        told.max_by_key(|other| other.standing)?.back_share
     }
 
     /// Another flow between the same hosts went through the same leg meanwhile and did not wait: there is no queue that both share.
@@ -209,7 +220,7 @@ impl<'a> Case<'a> {
             from_ns: deciding.iter().filter_map(|c| Some(c.row.span_ns?.0)).min(),
             until_ns: deciding.iter().filter_map(|c| Some(c.row.span_ns?.1)).max(),
             place: Some(self.place(main)),
-            fillers: match is_explained {
+            fillers: match is_explained || main.may_be_of_acknowledgments() {
                 true => self.fillers(&deciding),
                 false => Vec::new(),
             },

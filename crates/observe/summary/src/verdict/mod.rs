@@ -195,7 +195,7 @@ pub struct DirectionVerdict {
     pub until_ns: Option<i64>,
     pub place: Option<Place>,
     pub fillers: Vec<Filler>,
-    /// A queue stands, and no captured flow fills it.
+    /// A queue stands, and no captured flow fills it; with `fillers`, unless their acknowledgments do.
     pub filled_by_unseen: bool,
     /// Flows whose delay was left out, because others between the same hosts did not have it meanwhile.
     pub flows_left_out: u64,

@@ -243,13 +243,17 @@ impl DirectionVerdict {
     }
 
     fn filled_by(&self) -> String {
-        if self.filled_by_unseen {
+        if self.filled_by_unseen && self.fillers.is_empty() {
             return "traffic that was not captured: no captured flow explains the queue."
                 .to_owned();
         }
         let named = self.fillers.iter().take(NAMED);
         let named: Vec<String> = named.map(|f| f.phrase(self.direction)).collect();
-        format!("{}.", named.join("; "))
+        let named = named.join("; ");
+        match self.filled_by_unseen {
+            true => format!("acknowledgments of {named}, or traffic that was not captured."),
+            false => format!("{named}."),
+        }
     }
 
     fn who_waits(&self) -> String {

@@ -200,6 +200,38 @@ fn the_far_clock_divides_a_round_trip_and_names_no_other() {
 }
 
 #[test]
+fn flows_beside_it_divide_the_loop_of_a_flow_whose_own_answers_are_too_few() {
+    let of = |flow_id, told: Record| {
+        let acknowledged = vec![
+            ("ahead_standing_bps", F(6e7)),
+            ("back_standing_bps", F(1e6)),
+            ("back_own_standing_bps", F(5e5)),
+            ("back_steadiness", F(0.95)),
+        ];
+        with(with(download(flow_id, 200.0), acknowledged), told)
+    };
+    let told = of(1, vec![("back_share", F(0.95))]);
+    let found = verdict(&[told, of(2, vec![])], &[flow(1), flow(2)]);
+    let Both { down, up } = &found.directions;
+    assert_eq!(
+        (down.kind, up.kind),
+        (VerdictKind::CannotTell, VerdictKind::Bloated)
+    );
+    assert_eq!(up.waiting_flows, 2);
+    // Of acknowledgments alone nobody knows whether they fill a queue.
+    assert!(up.filled_by_unseen && up.fillers.len() == 2);
+    let said = found.details();
+    let filled = said.iter().find(|(what, _)| *what == "Filled by");
+    let filled = &filled.unwrap().1;
+    assert!(
+        filled.starts_with("acknowledgments of flow 1, "),
+        "{filled}"
+    );
+    let alone = verdict(&[of(2, vec![])], &[flow(2)]);
+    assert_eq!(alone.directions.down.kind, VerdictKind::Bloated);
+}
+
+#[test]
 fn the_deeper_of_two_queues_is_the_headline() {
     let told = |share| {
         vec![
