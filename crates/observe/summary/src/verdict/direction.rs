@@ -28,7 +28,7 @@ const SPARSE: u64 = 5;
 /// A delay stood nearly all of the time from its begin to its end.
 const DENSE: f64 = 0.8;
 /// Fewer flows may have found the queue empty by chance.
-const LEAST_PASSED: u64 = 3;
+const LEAST_PASSED: usize = 3;
 /// A step of less than what a short queue is called for is not worth a word.
 const LEAST_STEP_MS: f64 = 30.0;
 
@@ -146,30 +146,40 @@ impl<'a> Case<'a> {
             .any(|other| other.is_low() && other.low >= row.standing && other.overlaps(row))
     }
 
-    /// Flows that began between the same hosts while the delay stood had the empty path's round trip: the queue is the flow's own, as
-    /// fair queueing gives each flow one. Where all share a queue, few find it empty.
+    /// Flows between the same hosts did not wait while the delay stood: the queue is the flow's own, as fair queueing gives each flow one.
     fn do_others_pass(&self, claim: &Claim) -> bool {
         let row = claim.row;
         let Some(((stood, fell), floor_ms)) = row.span_ns.zip(row.rtt_floor_ms) else {
             return false;
         };
-        let stood_s = row.standing as f64 * WINDOW_S;
-        if stood_s < DENSE * (fell - stood) as f64 / 1e9 {
+        let is_dense = |windows: u64, (from, until): (i64, i64)| {
+            windows as f64 * WINDOW_S >= DENSE * (until - from) as f64 / 1e9
+        };
+        let felt_ms = self.params.bloat_threshold.as_ms() / 2.0;
+        let is_empty = |ms: f64| ms - floor_ms < felt_ms / 2.0;
+        // Measured all the while, and low in at least half of it, by a floor that is the empty path's.
+        let pass = self.beside(row).filter(|other| {
+            let (from, until) = other.measured_ns;
+            from <= stood
+                && until >= fell
+                && other.rtt_floor_ms.is_some_and(is_empty)
+                && is_dense(other.windows, other.measured_ns)
+                && 2 * other.windows.saturating_sub(other.low) < row.standing
+        });
+        if pass.count() >= LEAST_PASSED {
+            return true;
+        }
+        // Or they began meanwhile, with the empty path's round trip. Where all share a queue, few find it empty.
+        if !is_dense(row.standing, (stood, fell)) {
             return false;
         }
         let inside = self.beside(row).filter(|other| {
             let (from, until) = other.measured_ns;
             other.floor_seen && from >= stood && until <= fell
         });
-        let felt_ms = self.params.bloat_threshold.as_ms() / 2.0;
-        let (mut passed, mut waited) = (0, 0);
-        for ms in inside.filter_map(|other| other.rtt_floor_ms) {
-            match ms - floor_ms {
-                late if late < felt_ms / 2.0 => passed += 1,
-                _ => waited += 1,
-            }
-        }
-        passed >= LEAST_PASSED && passed >= 4 * waited
+        let floors = inside.filter_map(|other| other.rtt_floor_ms);
+        let (passed, waited): (Vec<f64>, Vec<f64>) = floors.partition(|&ms| is_empty(ms));
+        passed.len() >= LEAST_PASSED && passed.len() >= 4 * waited.len()
     }
 
     /// Rows of the same leg of other flows between the same hosts.

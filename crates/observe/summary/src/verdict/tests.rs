@@ -388,6 +388,34 @@ fn a_queue_that_only_its_own_flow_feels_is_not_the_lines() {
 }
 
 #[test]
+fn flows_that_were_low_all_the_while_show_that_the_queue_is_not_shared() {
+    // A second in ten, beside flows of all ten seconds of which some waited in so many windows.
+    let kind_of = |passed: u64, waited: u64, floor_ms| {
+        let short = vec![
+            ("standing_start_ns", I(5_000_000_000)),
+            ("standing_end_ns", I(6_000_000_000)),
+            ("standing_windows", U(4)),
+            ("low_windows", U(36)),
+        ];
+        let beside = |n| match n < passed {
+            true => with(download(n + 2, 0.0), vec![("rtt_floor_ms", F(floor_ms))]),
+            false => with(download(n + 2, 0.0), vec![("low_windows", U(40 - waited))]),
+        };
+        let mut rows = vec![with(download(1, 200.0), short)];
+        rows.extend((0..6).map(beside));
+        let found = verdict(&rows, &(1..8).map(flow).collect::<Vec<_>>());
+        found.directions.down.kind
+    };
+    let kind = |passed, waited| kind_of(passed, waited, 40.0);
+    assert_eq!(kind(3, 4), VerdictKind::OtherDelay);
+    // A flow that began in the queue takes it for the floor.
+    assert_eq!(kind_of(6, 0, 240.0), VerdictKind::Bloated);
+    assert_eq!(kind(2, 4), VerdictKind::Bloated);
+    assert_eq!(kind(0, 2), VerdictKind::Bloated);
+    assert_eq!(kind(0, 1), VerdictKind::OtherDelay);
+}
+
+#[test]
 fn delay_on_a_level_that_no_traffic_explains_is_a_queue_only_if_it_grew() {
     let verdict = |changed| {
         let level = vec![
