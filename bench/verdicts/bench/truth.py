@@ -11,6 +11,7 @@ from statistics import median
 
 WINDOW_NS = 100_000_000
 STANDS_WINDOWS = 10  # a second
+BRIEF_WINDOWS = 20
 SILENT_WINDOWS = 5
 STANDS_MS = 5.0  # CoDel's target
 BLOATED_MS, SLIGHT_MS = 60.0, 30.0
@@ -103,7 +104,8 @@ def kind_of(windows):
     """What the standing delay is called, and the words that pass for it: near a bound both do."""
     typical, held = standing(windows)
     if typical >= BLOATED_MS and held >= BLOATED_MS:
-        return "bloated", {"bloated"} | ({"slight"} if typical < 1.15 * BLOATED_MS else set())
+        is_brief = sum(len(span) for span in runs_above(windows, BLOATED_MS)) < BRIEF_WINDOWS
+        return "bloated", {"bloated"} | ({"slight"} if typical < 1.15 * BLOATED_MS or is_brief else set())
     if held >= SLIGHT_MS:
         # A second above 60 ms in an otherwise short queue, or 30 to 60 ms: both neighbours pass.
         return "slight", {"slight", "bloated", "clean"}

@@ -96,6 +96,15 @@ impl<'a> Claim<'a> {
             && is_load(data, data.standing_bps, row)
     }
 
+    /// A start fills also a queue that is managed, until CoDel or PIE have brought it down; where nothing stood in the rest of a load of so many
+    /// times its length, that was all.
+    pub(super) fn is_brief(&self) -> bool {
+        const BRIEF: u64 = 8;
+        const REST: u64 = 8;
+        let row = self.row;
+        row.standing < BRIEF && REST * row.standing <= self.carrying().busy
+    }
+
     /// How much it says: time that the delay stood.
     pub(super) fn weight(&self) -> u64 {
         self.row.standing

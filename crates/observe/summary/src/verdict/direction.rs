@@ -213,7 +213,9 @@ impl<'a> Case<'a> {
             {
                 (VerdictKind::CannotTell, Some(Reason::Unexplained))
             }
-            ms if ms >= self.params.bloat_threshold.as_ms() => (VerdictKind::Bloated, None),
+            ms if ms >= self.params.bloat_threshold.as_ms() && !main.is_brief() => {
+                (VerdictKind::Bloated, None)
+            }
             _ => (VerdictKind::Slight, None),
         };
         let is_queue = kind != VerdictKind::CannotTell;

@@ -57,7 +57,7 @@ use serde_json::Value;
 pub enum VerdictKind {
     /// A queue stands, long enough to be felt.
     Bloated,
-    /// A queue stands; calls and games may feel it.
+    /// A queue stands that calls and games may feel, or a longer one stood for a moment of a long load.
     Slight,
     /// Under load no queue stands.
     Clean,

@@ -266,6 +266,22 @@ fn words_follow_what_stood_for_a_second() {
 }
 
 #[test]
+fn a_queue_that_stood_for_a_second_of_a_long_load_is_slight() {
+    let kind = |windows, busy| {
+        let brief = vec![
+            ("standing_windows", U(windows)),
+            ("low_windows", U(40 - windows)),
+            ("ahead_busy_windows", U(busy)),
+        ];
+        verdict(&[with(download(1, 200.0), brief)], &[flow(1)]).kind
+    };
+    assert_eq!(kind(4, 40), VerdictKind::Slight);
+    // In a short load it is most of it, and two seconds are bloat in any.
+    assert_eq!(kind(4, 31), VerdictKind::Bloated);
+    assert_eq!(kind(8, 240), VerdictKind::Bloated);
+}
+
+#[test]
 fn a_flow_of_a_few_bytes_fills_no_queue() {
     let poll = vec![
         ("ahead_peak_bps", F(500.0)),
@@ -389,13 +405,13 @@ fn a_queue_that_only_its_own_flow_feels_is_not_the_lines() {
 
 #[test]
 fn flows_that_were_low_all_the_while_show_that_the_queue_is_not_shared() {
-    // A second in ten, beside flows of all ten seconds of which some waited in so many windows.
+    // Two seconds in ten, beside flows of all ten seconds of which some waited in so many windows.
     let kind_of = |passed: u64, waited: u64, floor_ms| {
         let short = vec![
             ("standing_start_ns", I(5_000_000_000)),
-            ("standing_end_ns", I(6_000_000_000)),
-            ("standing_windows", U(4)),
-            ("low_windows", U(36)),
+            ("standing_end_ns", I(7_000_000_000)),
+            ("standing_windows", U(8)),
+            ("low_windows", U(32)),
         ];
         let beside = |n| match n < passed {
             true => with(download(n + 2, 0.0), vec![("rtt_floor_ms", F(floor_ms))]),
@@ -407,12 +423,12 @@ fn flows_that_were_low_all_the_while_show_that_the_queue_is_not_shared() {
         found.directions.down.kind
     };
     let kind = |passed, waited| kind_of(passed, waited, 40.0);
-    assert_eq!(kind(3, 4), VerdictKind::OtherDelay);
+    assert_eq!(kind(3, 8), VerdictKind::OtherDelay);
     // A flow that began in the queue takes it for the floor.
     assert_eq!(kind_of(6, 0, 240.0), VerdictKind::Bloated);
-    assert_eq!(kind(2, 4), VerdictKind::Bloated);
-    assert_eq!(kind(0, 2), VerdictKind::Bloated);
-    assert_eq!(kind(0, 1), VerdictKind::OtherDelay);
+    assert_eq!(kind(2, 8), VerdictKind::Bloated);
+    assert_eq!(kind(0, 4), VerdictKind::Bloated);
+    assert_eq!(kind(0, 3), VerdictKind::OtherDelay);
 }
 
 #[test]
