@@ -1,9 +1,12 @@
-//! The sizes that page headers claim, checked before the Parquet library allocates memory for them.
+//! What footers and page headers claim, checked before the Parquet library believes it.
 //!
 //! The library reserves as many bytes as a header claims that the page will have once it is decompressed, and room for as many values as a
 //! dictionary claims. A file from others may claim gigabytes in a few bytes. The library does not show these claims, so the headers are
-//! parsed here: Thrift's compact protocol (its specification, "Thrift compact protocol encoding"), of which `PageHeader` of parquet.thrift
-//! needs two fields and three nested ones, and `FileMetaData` one.
+//! parsed here: Thrift's compact protocol (its specification, "Thrift compact protocol encoding").
+//!
+//! The library reads a field that it knows as what it should be, whatever its type says, and passes over one that it does not know by its type;
+//! truth values in lists take it no byte, so a list of them that claims two thousand million costs seconds. Only fields of parquet.thrift that our
+//! writer may write are let through, in order and with their types.
 
 use parquet::errors::ParquetError;
 use std::fs::File;
@@ -13,8 +16,6 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 const LONGEST_PAGE: i64 = 32 << 20;
 /// With the least and the largest text of a page, of which the library keeps 64 bytes each.
 const LONGEST_HEADER: u64 = 1 << 20;
-/// Structs within structs.
-const DEEPEST: u32 = 8;
 
 /// Refuses a column chunk that claims more than it can have. It lies at these bytes of the file; a chunk that is not compressed has no more
 /// than these. Returns the most bytes that a value has in the mean of a page, and how many values there are.
@@ -40,8 +41,9 @@ pub(crate) fn check(
     Ok((densest, values))
 }
 
-/// Refuses a table with columns within columns, of which ours have none: the library descends into them as deep as the file says.
-pub(crate) fn check_flat(mut file: &File) -> Result<(), ParquetError> {
+/// Refuses a footer that is not as ours are, and a table with columns within columns, of which ours have none: the library descends into them as
+/// deep as the file says.
+pub(crate) fn check_footer(mut file: &File) -> Result<(), ParquetError> {
     /// At the end: how long the footer before it is, and "PAR1".
     const TAIL: u32 = 8;
     let unread = |_| damaged("the footer");
@@ -54,7 +56,15 @@ pub(crate) fn check_flat(mut file: &File) -> Result<(), ParquetError> {
     let mut footer = Compact {
         source: BufReader::new(file).take(length.into()),
     };
-    footer.flat_schema().ok_or_else(|| damaged("the footer"))
+    let mut is_flat = true;
+    let read = footer.fields(FILE, &mut Vec::new(), &mut |path, value| {
+        // The number of children of an element of the schema; only the first has any.
+        if let [2, at, 5] = path {
+            is_flat &= *at == 0 || value <= 0;
+        }
+    });
+    read.filter(|()| is_flat)
+        .ok_or_else(|| damaged("the footer"))
 }
 
 fn damaged(what: &str) -> ParquetError {
@@ -95,40 +105,28 @@ impl Claims {
         Ok(())
     }
 
-    /// The claims, and how long their header is. `None` if it cannot be read, or names a field twice.
+    /// The claims, and how long their header is. `None` if it cannot be read.
     fn read(source: impl BufRead) -> Option<(Claims, u64)> {
-        const UNCOMPRESSED: i64 = 2;
-        const COMPRESSED: i64 = 3;
-        const DICTIONARY: i64 = 7;
-        /// Rows, in two versions.
-        const FIRST: i64 = 5;
-        const SECOND: i64 = 8;
         let mut from = Compact {
             source: source.take(LONGEST_HEADER),
         };
         let (mut uncompressed, mut compressed, mut values) = (None, None, None);
-        let mut rows = None;
-        let mut before = 0;
-        while let Some((id, kind)) = from.field(&mut before)? {
-            let place = match id {
-                UNCOMPRESSED => &mut uncompressed,
-                COMPRESSED => &mut compressed,
-                DICTIONARY => &mut values,
-                FIRST | SECOND => &mut rows,
-                _ => {
-                    from.skip(kind, DEEPEST)?;
-                    continue;
-                }
+        let mut rows = [None; 2];
+        from.fields(PAGE, &mut Vec::new(), &mut |path, value| {
+            let place = match path {
+                [2] => &mut uncompressed,
+                [3] => &mut compressed,
+                [7, 1] => &mut values,
+                [5, 1] => &mut rows[0],
+                [8, 1] => &mut rows[1],
+                _ => return,
             };
-            let claimed = match (id, kind) {
-                (DICTIONARY | FIRST | SECOND, Compact::STRUCT) => from.values()?,
-                (UNCOMPRESSED | COMPRESSED, Compact::I32) => from.int()?,
-                _ => return None,
-            };
-            if place.replace(claimed).is_some() {
-                return None;
-            }
-        }
+            *place = Some(value);
+        })?;
+        let rows = match rows {
+            [Some(_), Some(_)] => return None,
+            [first, second] => first.or(second),
+        };
         let claims = Claims {
             uncompressed: uncompressed?,
             compressed: compressed?,
@@ -139,15 +137,136 @@ impl Claims {
     }
 }
 
+/// What a field is, with the number of its type.
+#[derive(Clone, Copy)]
+enum Is {
+    Bool,
+    Byte,
+    Int(u8),
+    Bytes,
+    List(&'static Is),
+    Struct(Fields),
+}
+
+/// By number.
+type Fields = &'static [(i64, Is)];
+
+const I16: Is = Is::Int(4);
+const I32: Is = Is::Int(5);
+const I64: Is = Is::Int(6);
+const EMPTY: Is = Is::Struct(&[]);
+const STATISTICS: Is = Is::Struct(&[
+    (1, Is::Bytes),
+    (2, Is::Bytes),
+    (3, I64),
+    (4, I64),
+    (5, Is::Bytes),
+    (6, Is::Bytes),
+    (7, Is::Bool),
+    (8, Is::Bool),
+    (9, I64),
+]);
+const UNIT: Is = Is::Struct(&[(1, EMPTY), (2, EMPTY), (3, EMPTY)]);
+const TIME: Is = Is::Struct(&[(1, Is::Bool), (2, UNIT)]);
+const LOGICAL_TYPE: Is = Is::Struct(&[
+    (1, EMPTY),
+    (4, EMPTY),
+    (5, Is::Struct(&[(1, I32), (2, I32)])),
+    (6, EMPTY),
+    (7, TIME),
+    (8, TIME),
+    (10, Is::Struct(&[(1, Is::Byte), (2, Is::Bool)])),
+    (11, EMPTY),
+    (12, EMPTY),
+]);
+const SCHEMA_ELEMENT: Is = Is::Struct(&[
+    (1, I32),
+    (2, I32),
+    (3, I32),
+    (4, Is::Bytes),
+    (5, I32),
+    (6, I32),
+    (7, I32),
+    (8, I32),
+    (9, I32),
+    (10, LOGICAL_TYPE),
+]);
+const KEY_VALUE: Is = Is::Struct(&[(1, Is::Bytes), (2, Is::Bytes)]);
+const PAGE_ENCODING: Is = Is::Struct(&[(1, I32), (2, I32), (3, I32)]);
+const SIZES: Is = Is::Struct(&[(1, I64), (2, Is::List(&I64)), (3, Is::List(&I64))]);
+const COLUMN: Is = Is::Struct(&[
+    (1, I32),
+    (2, Is::List(&I32)),
+    (3, Is::List(&Is::Bytes)),
+    (4, I32),
+    (5, I64),
+    (6, I64),
+    (7, I64),
+    (8, Is::List(&KEY_VALUE)),
+    (9, I64),
+    (10, I64),
+    (11, I64),
+    (12, STATISTICS),
+    (13, Is::List(&PAGE_ENCODING)),
+    (14, I64),
+    (15, I32),
+    (16, SIZES),
+]);
+const COLUMN_CHUNK: Is = Is::Struct(&[
+    (1, Is::Bytes),
+    (2, I64),
+    (3, COLUMN),
+    (4, I64),
+    (5, I32),
+    (6, I64),
+    (7, I32),
+]);
+const SORTING: Is = Is::Struct(&[(1, I32), (2, Is::Bool), (3, Is::Bool)]);
+const ROW_GROUP: Is = Is::Struct(&[
+    (1, Is::List(&COLUMN_CHUNK)),
+    (2, I64),
+    (3, I64),
+    (4, Is::List(&SORTING)),
+    (5, I64),
+    (6, I64),
+    (7, I16),
+]);
+const COLUMN_ORDER: Is = Is::Struct(&[(1, EMPTY), (2, EMPTY)]);
+const FILE: Fields = &[
+    (1, I32),
+    (2, Is::List(&SCHEMA_ELEMENT)),
+    (3, I64),
+    (4, Is::List(&ROW_GROUP)),
+    (5, Is::List(&KEY_VALUE)),
+    (6, Is::Bytes),
+    (7, Is::List(&COLUMN_ORDER)),
+];
+const DATA: Is = Is::Struct(&[(1, I32), (2, I32), (3, I32), (4, I32), (5, STATISTICS)]);
+const DICTIONARY: Is = Is::Struct(&[(1, I32), (2, I32), (3, Is::Bool)]);
+const DATA_V2: Is = Is::Struct(&[
+    (1, I32),
+    (2, I32),
+    (3, I32),
+    (4, I32),
+    (5, I32),
+    (6, I32),
+    (7, Is::Bool),
+    (8, STATISTICS),
+]);
+const PAGE: Fields = &[
+    (1, I32),
+    (2, I32),
+    (3, I32),
+    (4, I32),
+    (5, DATA),
+    (6, EMPTY),
+    (7, DICTIONARY),
+    (8, DATA_V2),
+];
+
 /// Reads the protocol. All functions return `None` at an end that comes too soon.
 struct Compact<R> {
     source: std::io::Take<R>,
-}
-
-impl Compact<()> {
-    const I32: u8 = 5;
-    const LIST: u8 = 9;
-    const STRUCT: u8 = 12;
 }
 
 impl<R: BufRead> Compact<R> {
@@ -175,7 +294,7 @@ impl<R: BufRead> Compact<R> {
     }
 
     /// Number and type of the next field; `None` within it at the end of the struct.
-    fn field(&mut self, before: &mut i64) -> Option<Option<(i64, u8)>> {
+    fn field(&mut self, before: i64) -> Option<Option<(i64, u8)>> {
         let byte = self.byte()?;
         let kind = byte & 0xf;
         if kind == 0 {
@@ -183,117 +302,66 @@ impl<R: BufRead> Compact<R> {
         }
         let id = match i64::from(byte >> 4) {
             0 => self.int()?,
-            step => before.checked_add(step)?,
+            step => before + step,
         };
-        // The library has room for 16 bits, and would take a longer one for another.
-        *before = i64::from(i16::try_from(id).ok()?);
         Some(Some((id, kind)))
     }
 
-    /// Of the header of a kind of page: its first field.
-    fn values(&mut self) -> Option<i64> {
-        const VALUES: i64 = 1;
-        let (mut found, mut before) = (None, 0);
-        while let Some((id, kind)) = self.field(&mut before)? {
-            match (id, kind) {
-                (VALUES, Compact::I32) if found.is_none() => found = Some(self.int()?),
-                (VALUES, _) => return None,
-                _ => self.skip(kind, DEEPEST)?,
-            }
-        }
-        found
-    }
-
-    /// Of a footer, `FileMetaData`: its list of `SchemaElement`, of which only the first has others within it.
-    fn flat_schema(&mut self) -> Option<()> {
-        const SCHEMA: i64 = 2;
+    /// Passes over a struct of these fields. Integers are told with the numbers of the fields, and places in lists, on the way to them.
+    fn fields(
+        &mut self,
+        known: Fields,
+        path: &mut Vec<i64>,
+        tell: &mut impl FnMut(&[i64], i64),
+    ) -> Option<()> {
         let mut before = 0;
-        while let Some((id, kind)) = self.field(&mut before)? {
-            if id != SCHEMA {
-                self.skip(kind, 2 * DEEPEST)?;
-                continue;
-            }
-            let (count, inner) = self.list()?;
-            if (kind, inner) != (Compact::LIST, Compact::STRUCT) {
+        while let Some((id, kind)) = self.field(before)? {
+            let (_, is) = known.iter().find(|(number, _)| *number == id)?;
+            if id <= before || !is.has(kind) {
                 return None;
             }
-            for at in 0..count {
-                let children = self.children()?;
-                if children > 0 && at > 0 {
-                    return None;
-                }
-            }
+            before = id;
+            path.push(id);
+            self.value(*is, path, tell)?;
+            path.pop();
         }
         Some(())
     }
 
-    /// Of a `SchemaElement`; zero if it does not say.
-    fn children(&mut self) -> Option<i64> {
-        const CHILDREN: i64 = 5;
-        let (mut found, mut before) = (0, 0);
-        while let Some((id, kind)) = self.field(&mut before)? {
-            match (id, kind) {
-                (CHILDREN, Compact::I32) => found = found.max(self.int()?),
-                (CHILDREN, _) => return None,
-                _ => self.skip(kind, DEEPEST)?,
-            }
-        }
-        Some(found)
-    }
-
-    /// How many elements a list has, and of which type.
-    fn list(&mut self) -> Option<(u64, u8)> {
-        let byte = self.byte()?;
-        let count = match u64::from(byte >> 4) {
-            15 => self.varint()?,
-            count => count,
-        };
-        Some((count, byte & 0xf))
-    }
-
-    fn skip(&mut self, kind: u8, deepest: u32) -> Option<()> {
-        let deeper = deepest.checked_sub(1)?;
-        match kind {
-            // A truth value in the type itself.
-            1 | 2 => {}
-            3 => self.pass(1)?,
-            4..=6 => drop(self.varint()?),
-            7 => self.pass(8)?,
-            8 => {
+    fn value(
+        &mut self,
+        is: Is,
+        path: &mut Vec<i64>,
+        tell: &mut impl FnMut(&[i64], i64),
+    ) -> Option<()> {
+        match is {
+            // A truth value is in the type itself.
+            Is::Bool => {}
+            Is::Byte => self.pass(1)?,
+            Is::Int(_) => tell(path, self.int()?),
+            Is::Bytes => {
                 let length = self.varint()?;
                 self.pass(length)?;
             }
-            Compact::<()>::LIST | 10 => {
-                let (count, inner) = self.list()?;
-                for _ in 0..count {
-                    self.skip_element(inner, deeper)?;
+            Is::List(of) => {
+                let byte = self.byte()?;
+                let count = match u64::from(byte >> 4) {
+                    15 => self.varint()?,
+                    count => count,
+                };
+                if !of.has(byte & 0xf) {
+                    return None;
+                }
+                // Each takes a byte at least.
+                for at in 0..i64::try_from(count).ok()? {
+                    path.push(at);
+                    self.value(*of, path, tell)?;
+                    path.pop();
                 }
             }
-            11 => {
-                let count = self.varint()?;
-                let kinds = if count > 0 { self.byte()? } else { 0 };
-                for _ in 0..count {
-                    self.skip_element(kinds >> 4, deeper)?;
-                    self.skip_element(kinds & 0xf, deeper)?;
-                }
-            }
-            Compact::<()>::STRUCT => {
-                let mut before = 0;
-                while let Some((_, inner)) = self.field(&mut before)? {
-                    self.skip(inner, deeper)?;
-                }
-            }
-            _ => return None,
+            Is::Struct(known) => self.fields(known, path, tell)?,
         }
         Some(())
-    }
-
-    /// In lists a truth value is a byte.
-    fn skip_element(&mut self, kind: u8, deepest: u32) -> Option<()> {
-        match kind {
-            1 | 2 => self.pass(1),
-            _ => self.skip(kind, deepest),
-        }
     }
 
     fn pass(&mut self, bytes: u64) -> Option<()> {
@@ -314,6 +382,20 @@ impl<R: BufRead> Compact<R> {
     }
 }
 
+impl Is {
+    /// Whether it has this type in the protocol.
+    fn has(self, kind: u8) -> bool {
+        match self {
+            Is::Bool => matches!(kind, 1 | 2),
+            Is::Byte => kind == 3,
+            Is::Int(of) => kind == of,
+            Is::Bytes => kind == 8,
+            Is::List(_) => kind == 9,
+            Is::Struct(_) => kind == 12,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -326,7 +408,8 @@ mod tests {
     fn claims_are_found_in_any_spelling() {
         // A data page: type 0, 200 bytes of 100, and a nested header with a statistic; what follows is the page.
         let page: &[u8] = &[
-            0x15, 0, 0x15, 0x90, 3, 0x15, 0xc8, 1, 0x2c, 0x15, 6, 0x18, 2, 7, 7, 0, 0, 0xff,
+            0x15, 0, 0x15, 0x90, 3, 0x15, 0xc8, 1, 0x2c, 0x15, 6, 0x4c, 0x18, 2, 7, 7, 0, 0, 0,
+            0xff,
         ];
         let claims = Claims {
             uncompressed: 200,
@@ -334,10 +417,10 @@ mod tests {
             values: 0,
             rows: 3,
         };
-        assert_eq!(read(page), Some((claims, 17)));
-        // A dictionary page, its fields numbered in full and in another order.
+        assert_eq!(read(page), Some((claims, 19)));
+        // A dictionary page, its fields numbered in full.
         let dictionary: &[u8] = &[
-            0x05, 6, 20, 0x05, 4, 0x90, 3, 0x0c, 14, 0x05, 2, 80, 0x15, 4, 0, 0,
+            0x05, 4, 0x90, 3, 0x05, 6, 20, 0x0c, 14, 0x05, 2, 80, 0x15, 4, 0, 0,
         ];
         let of_dictionary = Claims {
             uncompressed: 200,
@@ -358,6 +441,16 @@ mod tests {
         // A struct within a struct, without end; and a text longer than the file.
         assert_eq!(read(&[0x1c; 100]), None);
         assert_eq!(read(&[0x18, 0xff, 0xff, 0xff, 0xff, 0x0f]), None);
+        // In another order, of another type, unknown: what the library would make of it is not known.
+        for header in [
+            &[0x05, 6, 20, 0x05, 4, 20, 0][..],
+            &[0x15, 0, 0x18, 1, 7, 0x15, 2, 0],
+            &[
+                0x15, 0, 0x15, 2, 0x15, 2, 0x69, 0xf1, 0xff, 0xff, 0xff, 0xff, 7, 0,
+            ],
+        ] {
+            assert_eq!(read(header), None);
+        }
         // A field of number 65,538, which is 2 in 16 bits.
         assert_eq!(
             read(&[0x15, 0, 0x15, 2, 0x15, 2, 0x05, 0x84, 0x80, 8, 2, 0]),

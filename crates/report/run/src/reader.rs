@@ -234,9 +234,9 @@ impl RunReader {
         let file = files::open(&path).map_err(RunError::io(&path))?;
         let length = file.metadata().map_err(RunError::io(&path))?.len();
         let copy = file.try_clone().map_err(RunError::io(&path))?;
-        let flat = || pages::check_flat(&copy);
+        let checked = || pages::check_footer(&copy);
         let builder =
-            decoded(|| flat().and_then(|()| ParquetRecordBatchReaderBuilder::try_new(file)))
+            decoded(|| checked().and_then(|()| ParquetRecordBatchReaderBuilder::try_new(file)))
                 .map_err(RunError::parquet(&path))?;
         if !are_within(builder.metadata(), length) {
             let source = ParquetError::General("its column offsets are invalid".to_owned());
