@@ -69,11 +69,11 @@ impl Test<'_> {
             is_there = matches!(connecting, Ok(Ok(_))),
             "looked whether the server is still there"
         );
-        let heard = self.echoing.as_ref().and_then(|echoing| echoing.heard());
+        let meanwhile = self.echoing.as_ref().and_then(|echoing| echoing.heard());
         let how = match connecting {
             Ok(Ok(_)) => return None,
             // On a full line the handshake may be lost again and again while datagrams come back.
-            Err(_) if heard.is_some_and(|heard| heard > asked) => return None,
+            Err(_) if meanwhile.is_some_and(|last| last > asked) => return None,
             Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => Leaving::Refused,
             Ok(Err(_)) | Err(_) => Leaving::Silent,
         };
