@@ -102,7 +102,7 @@ fn deciding(rows: &[Row]) -> Vec<(usize, &Row)> {
         .collect()
 }
 
-/// For each topic the key result that is most worse and the one that is most better, relative to the smaller of the two values.
+/// For each topic the key result that is most worse and the one that is most better.
 fn leading(deciding: &[(usize, &Row)]) -> Vec<usize> {
     let mut leading = Vec::new();
     for topic in Topic::ALL {
@@ -118,10 +118,15 @@ fn leading(deciding: &[(usize, &Row)]) -> Vec<usize> {
     leading
 }
 
-/// Results of the whole run and of a direction before those of one flow.
+/// Results of the whole run and of a direction before those of one flow. Delays weigh what they differ by, as people wait; all else relative to the
+/// smaller of the two values.
 fn weight(row: &Row) -> f64 {
     let smaller = row.a.value.abs().min(row.b.value.abs()).max(row.margin);
-    let size = (row.difference.abs() / smaller.max(f64::MIN_POSITIVE)).min(1e6);
+    let size = match row.topic {
+        Topic::Delay => row.difference.abs(),
+        _ => row.difference.abs() / smaller.max(f64::MIN_POSITIVE),
+    };
+    let size = size.min(1e6);
     let is_wide = matches!(row.subject.as_str(), "all" | "down" | "up");
     size + if is_wide { 1e7 } else { 0.0 }
 }
@@ -166,6 +171,18 @@ mod tests {
         let found = Verdict::of(&[worse(Noise::Unknown), sure.clone()]);
         assert_eq!((found.overall, found.leading), (Overall::Better, vec![1]));
         assert_eq!(found.key.worse, 1);
+        // The longer wait leads, however short the other became.
+        let better = |of_a: f64, of_b: f64| Row {
+            a: Side {
+                value: of_a,
+                interval: None,
+                count: 1,
+            },
+            difference: of_b - of_a,
+            ..delay(Outcome::Better, Noise::Blocks, of_b)
+        };
+        let two = Verdict::of(&[better(327.0, 0.9), better(533.0, 1.9)]);
+        assert_eq!(two.leading, [1]);
         // As sure, or nothing else of the topic.
         assert_eq!(overall(&[worse(Noise::Blocks), sure]), Overall::Mixed);
         assert_eq!(overall(&[worse(Noise::Unknown)]), Overall::Worse);

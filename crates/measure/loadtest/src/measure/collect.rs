@@ -116,7 +116,7 @@ impl Test<'_> {
         }
         if !echoed.is_realtime {
             self.limitations.push(
-                "the real-time class: datagrams may be sent late on a busy machine".to_owned(),
+                "no real-time class: datagrams may be sent late on a busy machine".to_owned(),
             );
         }
         for stage in stages {

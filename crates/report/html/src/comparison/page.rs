@@ -2,7 +2,7 @@
 
 use super::figures::figures;
 use super::words::{
-    QUESTION, comparison_headline, difference, judgement, name, of_subject, relative, says, tally,
+    comparison_headline, difference, judgement, name, of_subject, question, relative, says, tally,
     topic, value,
 };
 use crate::ReportError;
@@ -41,6 +41,7 @@ fn body(comparison: &Comparison) -> Markup {
         main.comparison {
             (header(comparison))
             (verdict(comparison))
+            (warnings(comparison.cautions.iter().map(String::as_str)))
             (judgements(comparison))
             // What tests did is a few curves; of simulations there are many.
             @if !comparison.stages.is_empty() { (curves()) }
@@ -80,7 +81,6 @@ fn header(comparison: &Comparison) -> Markup {
                 }
             }
         }
-        (warnings(comparison.cautions.iter().map(String::as_str)))
     }
 }
 
@@ -103,7 +103,7 @@ fn verdict(comparison: &Comparison) -> Markup {
             }
             p.note {
                 (tally(&comparison.verdict.all)) ". "
-                @if comparison.verdict.all.unrepeated > 0 { (QUESTION) }
+                @if comparison.verdict.all.unrepeated > 0 { (question(comparison)) }
             }
         }
     }

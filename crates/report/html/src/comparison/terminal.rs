@@ -1,7 +1,7 @@
 //! A comparison on one screen.
 
 use super::words::{
-    QUESTION, comparison_headline, difference, judgement, name, relative, says, tally, topic, value,
+    comparison_headline, difference, judgement, name, question, relative, says, tally, topic, value,
 };
 use crate::terminal::{printable, wrap};
 use std::fmt::Write;
@@ -24,7 +24,7 @@ pub fn comparison_text(comparison: &Comparison, width: usize, rows: usize) -> St
         shown.len()
     );
     if comparison.verdict.all.unrepeated > 0 {
-        wrap(&mut text, QUESTION, width);
+        wrap(&mut text, &question(comparison), width);
     }
     for (letter, only) in [("A", &comparison.only_in_a), ("B", &comparison.only_in_b)] {
         if !only.is_empty() {

@@ -237,8 +237,14 @@ pub(super) fn tally(counts: &Counts) -> String {
     }
 }
 
-/// Why a question mark stands behind some.
-pub(super) const QUESTION: &str = "With a question mark: a single value in each run, so that nothing tells how far repeats would differ; --repeats of sim and lab does.";
+/// Why a question mark stands behind some. Tests repeat themselves by the block; simulations do not.
+pub(super) fn question(comparison: &Comparison) -> String {
+    let why = "With a question mark: a single value in each run, so that nothing tells how far repeats would differ";
+    match comparison.stages.is_empty() {
+        true => format!("{why}; --repeats of sim and lab does."),
+        false => format!("{why}."),
+    }
+}
 
 #[cfg(test)]
 mod tests {
