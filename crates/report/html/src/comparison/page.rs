@@ -77,7 +77,7 @@ fn header(comparison: &Comparison) -> Markup {
             @for ((class, letter, run), verdict) in sides.into_iter().zip(&comparison.verdicts) {
                 p {
                     b class=(class) { (letter) } " " (run)
-                    @if let Some(verdict) = verdict { " " span.note { (verdict) } }
+                    @if let Some(verdict) = verdict { ": " span.note { (verdict) } }
                 }
             }
         }

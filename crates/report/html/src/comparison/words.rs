@@ -107,12 +107,12 @@ pub(super) fn name(row: &Row) -> String {
     of_what(&row.subject, &row.metric, &named)
 }
 
-/// A metric of a subject: "flows added down", "added down while uploading".
+/// A metric of a subject: "flows added down", "delay added downstream while uploading".
 pub(super) fn of_subject(subject: &str, metric: &str) -> String {
     of_what(subject, metric, &quantity(metric))
 }
 
-/// A test measures each direction during each load, so both are named: "added down while uploading".
+/// A test measures each direction during each load, so both are named: "delay added downstream while uploading".
 fn of_what(subject: &str, metric: &str, named: &str) -> String {
     let is_directed = metric.split('_').any(|word| matches!(word, "down" | "up"));
     let load = match subject {
@@ -140,6 +140,11 @@ pub(crate) fn quantity(metric: &str) -> String {
     let bare = bare.rsplit_once(" [").map_or(bare, |(name, _)| name);
     match bare {
         "path" => "backlog".to_owned(),
+        // Of tests.
+        "added_down" => "delay added downstream".to_owned(),
+        "added_up" => "delay added upstream".to_owned(),
+        "delivered_down" => "rate delivered downstream".to_owned(),
+        "delivered_up" => "rate delivered upstream".to_owned(),
         bare => bare.replace('_', " "),
     }
 }

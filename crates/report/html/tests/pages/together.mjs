@@ -62,7 +62,7 @@ async function isOfOneTest(tab) {
 }
 
 async function isOfTwoTests(tab) {
-  assert.match(await tab.evaluate(`document.querySelector(".card h2").textContent`), /^B is better in delay.*: added up while uploading from 500 ms to 10.3 ms\./);
+  assert.match(await tab.evaluate(`document.querySelector(".card h2").textContent`), /^B is better in delay.*: delay added upstream.* while uploading from 501 ms to 10.6 ms\./);
   const titles = await tab.evaluate(`[...document.querySelectorAll("#figures .wide h3")].map((one) => one.textContent)`);
   assert.deepEqual(titles, ["Over time: added delay", "Over time: delivered", "Delays: median, half and nine tenths of the values"]);
   const { svg, charts } = await saved(tab, "before and after", "before-and-after");
