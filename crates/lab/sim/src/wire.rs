@@ -22,6 +22,8 @@ pub(crate) enum Task {
     Receiver(u32, Direction),
     /// An application reads what it left.
     Read(u32, Direction),
+    /// An application writes, for its socket has room again.
+    Write(u32, Direction),
     /// The SYN of a connection went unanswered.
     Handshake(u32),
     Start(u32),

@@ -159,6 +159,9 @@ impl<'e> World<'e> {
                 connection.on_receiver_timer(direction, wire);
             }),
             Task::Read(conn, direction) => self.read(conn, direction),
+            Task::Write(conn, direction) => self.with_conn(conn, |connection, wire, record| {
+                connection.on_woken(direction, wire, record);
+            }),
             Task::Handshake(conn) => self.with_conn(conn, |connection, wire, record| {
                 connection.on_handshake_timeout(wire, record)
             }),

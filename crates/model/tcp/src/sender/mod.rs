@@ -287,8 +287,9 @@ impl Sender {
     }
 
     /// Bytes that an application may write to a socket now: none until a third of the buffer is free and, with a low-water mark,
-    /// less than half of it waits to be sent (Linux `sk_stream_write_space`, `__sk_stream_memory_free`). A write stops exactly
-    /// at a limit, where Linux fills the segment that it has begun. `write` takes more, for sources that have no socket.
+    /// less than half of it waits to be sent (Linux 6.12 `sk_stream_write_space`, `__sk_stream_memory_free`). A segment that was
+    /// begun below the buffer's limit is filled (`tcp_sendmsg_locked`); a write stops exactly at the mark. `write` takes more, for
+    /// sources that have no socket.
     #[inline]
     pub fn writable(&self) -> u64 {
         let Params {
@@ -296,11 +297,12 @@ impl Sender {
             notsent_lowat,
             ..
         } = self.params;
-        let free = send_buffer.saturating_sub(self.unacknowledged());
+        let waiting = self.unacknowledged();
         let below_mark = notsent_lowat.map_or(u64::MAX, |mark| mark.saturating_sub(self.unsent()));
         let is_below_half = notsent_lowat.is_none_or(|mark| 2 * self.unsent() < mark);
-        if 3 * free >= send_buffer && is_below_half {
-            free.min(below_mark)
+        if 3 * waiting <= 2 * send_buffer && is_below_half {
+            let full = send_buffer.next_multiple_of(u64::from(self.params.mss));
+            (full - waiting).min(below_mark)
         } else {
             0
         }
