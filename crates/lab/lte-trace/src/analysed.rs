@@ -98,14 +98,7 @@ const FLOWS: &[&str] = &[
     "full_window_down_share",
 ];
 const PROMOTIONS: &[&str] = &["flow_id", "promotion_ms"];
-const BANDWIDTH: &[&str] = &[
-    "flow_id",
-    "side",
-    "time_ns",
-    "window_ms",
-    "bandwidth_bps",
-    "flows",
-];
+const BANDWIDTH: &[&str] = &["flow_id", "side", "time_ns", "bandwidth_bps"];
 
 impl Collected {
     /// Adds the columns that are read here.
@@ -138,19 +131,13 @@ impl Collected {
             }
             "bandwidth" => {
                 let (flow, side, time) = (column("flow_id"), column("side"), column("time_ns"));
-                let (window, rate, summed) = (
-                    column("window_ms"),
-                    column("bandwidth_bps"),
-                    column("flows"),
-                );
+                let rate = column("bandwidth_bps");
                 let down = (0..rows.len()).filter(|row| side.is(*row, "down"));
                 let seen = down.filter_map(|row| {
                     Some(BandwidthSeen {
                         flow_id: flow.u64(row)?,
                         time_ns: time.i64(row)?,
-                        window_ms: window.f64(row)?,
                         bandwidth_bps: rate.f64(row)?,
-                        flows: summed.u64(row)?,
                     })
                 });
                 self.bandwidth.extend(seen);

@@ -30,7 +30,7 @@ pub use analysed::analyse;
 pub use params::Params;
 pub use population::{Population, generate};
 pub use slice::{Frame, Slice};
-pub use truth::{FlowName, FlowTruth, UserTruth, mean_rate};
+pub use truth::{FlowName, FlowTruth, UserTruth};
 pub use unbloat_link::service::steps::Step;
 
 /// LINKTYPE_ETHERNET, of all frames.

@@ -26,4 +26,18 @@ fn the_analysis_keeps_its_bounds_against_the_truth() {
     for check in score::checks(&seen, &truth) {
         assert_ne!(check.is_hit(), Some(false), "{check:?}");
     }
+    // What clients read has arrived, some of it twice; slots of time are in order.
+    for user in &truth {
+        let arrived: u64 = user
+            .arrived
+            .iter()
+            .map(|(_, bytes)| u64::from(*bytes))
+            .sum();
+        let read: u64 = user.flows.iter().map(|flow| flow.read.down).sum();
+        assert!(
+            (read..=read + read / 10).contains(&arrived),
+            "{read} {arrived}"
+        );
+        assert!(user.arrived.is_sorted_by(|one, other| one.0 < other.0));
+    }
 }

@@ -35,9 +35,7 @@ pub struct PromotionSeen {
 pub struct BandwidthSeen {
     pub flow_id: u64,
     pub time_ns: i64,
-    pub window_ms: f64,
     pub bandwidth_bps: f64,
-    pub flows: u64,
 }
 
 /// The analysis of a trace.

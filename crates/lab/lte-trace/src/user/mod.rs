@@ -19,11 +19,10 @@ use crate::params::Params;
 use crate::plan::{Planner, UserPlan};
 use crate::published as given;
 use crate::slice::Slice;
-use crate::truth::{FlowName, UserTruth};
+use crate::truth::{FlowName, SLOT, UserTruth};
 use fastrand::Rng;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use unbloat_link::service::steps::Step;
 use unbloat_qdisc::{FlowHash, IpLen, Packet};
 use unbloat_sim::{Agenda, Slab};
 use unbloat_tcp::Timestamps;
@@ -62,6 +61,8 @@ pub struct User {
     flows: Vec<Flow>,
     rng: Rng,
     tapped: Slice,
+    /// As in `UserTruth`.
+    arrived: Vec<(u32, u32)>,
 }
 
 /// The carrier's resolver.
@@ -103,6 +104,7 @@ impl User {
             flows,
             rng,
             tapped: Slice::default(),
+            arrived: Vec::new(),
         }
     }
 
@@ -125,11 +127,10 @@ impl User {
 
     /// What happened to the user, at the end.
     pub fn into_truth(self) -> UserTruth {
-        let rates: Both<Arc<[Step]>> = self.plan.rates;
         UserTruth {
             client: self.client,
             tick_s: self.clock.map(|clock| clock.tick_s()),
-            rates,
+            arrived: self.arrived,
             flows: self.flows.into_iter().map(|flow| flow.truth).collect(),
         }
     }
@@ -180,11 +181,21 @@ impl User {
                 match direction {
                     Direction::Down => {
                         let body = self.bodies.take(handle);
+                        self.note_arrival(body.payload());
                         self.at_client(&body);
                     }
                     Direction::Up => self.leave(handle),
                 }
             }
+        }
+    }
+
+    fn note_arrival(&mut self, payload: u32) {
+        let slot = (self.now.as_ns() / SLOT.as_ns()) as u32;
+        match self.arrived.last_mut() {
+            _ if payload == 0 => {}
+            Some((last, bytes)) if *last == slot => *bytes += payload,
+            _ => self.arrived.push((slot, payload)),
         }
     }
 
