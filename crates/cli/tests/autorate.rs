@@ -242,42 +242,6 @@ fn a_cake_with_a_size_table_is_refused() {
     assert!(!asked.contains("change"), "{asked}");
 }
 
-fn what_a_configuration_forbids_or_hides_is_respected_or_named() {
-    let (_bed, hosts) = bed();
-    htb(&hosts[0]);
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("config");
-    let seen = classes(&hosts[0]);
-    let rates = "ul_if=eth0;base_ul_shaper_rate_kbps=800;min_ul_shaper_rate_kbps=600\nreflectors=(\n\"192.0.2.1\" # one\n)\n";
-    for (more, is_done, told) in [
-        (
-            "adjust_dl_shaper_rate=0\nadjust_ul_shaper_rate=0",
-            false,
-            "nothing to adjust",
-        ),
-        ("adjust_ul_shaper_rate=0", false, "no shaper to adjust"),
-        (
-            "max_ul_shaper_rate_kbps=$(id)",
-            false,
-            "max_ul_shaper_rate_kbps=$(id)",
-        ),
-        (
-            "max_ul_shaper_rate_kbps=$((2*1500))\nlog_to_file=1",
-            true,
-            "not used here: log_to_file",
-        ),
-    ] {
-        fs::write(&file, format!("{rates}{more}\n")).unwrap();
-        let words = "autorate --algorithm cake-autorate --interface eth0 --duration 300ms --config FOLDER/config";
-        let words: Vec<_> = words.split(' ').collect();
-        let output = unbloat(&hosts[0], folder.path(), &words).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.success(), is_done, "{said}");
-        assert!(said.contains(told), "{said}");
-        assert_eq!(classes(&hosts[0]), seen, "{more}");
-    }
-}
-
 fn a_device_whose_packets_have_another_name_is_not_shaped_in_silence() {
     let (_bed, hosts) = bed();
     let folder = tempfile::tempdir().unwrap();
@@ -436,7 +400,6 @@ unbloat_testkit::main! {
         rates_come_back_soon_after_a_kill_and_at_the_next_start_after_two,
         what_another_program_makes_of_a_shaper_is_seen_soon_and_left_alone,
         a_cake_with_a_size_table_is_refused,
-        what_a_configuration_forbids_or_hides_is_respected_or_named,
         a_device_whose_packets_have_another_name_is_not_shaped_in_silence,
         it_says_where_it_looks_at_packets,
         the_unit_may_write_what_it_needs,

@@ -3,7 +3,6 @@
 use super::heap::within;
 use super::words::{are_said, is_said};
 use std::collections::BTreeSet;
-use unbloat_autorate::Config;
 use unbloat_campaign::{Campaign, Only};
 use unbloat_compare::Tolerance;
 use unbloat_experiment::scenario::toml::{Error, Node};
@@ -169,7 +168,7 @@ fn without_lines(mut sections: Vec<uci::Section>) -> Vec<uci::Section> {
     sections
 }
 
-/// The bytes are a value of an option behind its kind, or a configuration of cake-autorate.
+/// The bytes are a value of an option behind its kind.
 pub fn value(bytes: &[u8]) {
     let Some((&kind, text)) = bytes.split_first() else {
         return;
@@ -193,7 +192,6 @@ pub fn value(bytes: &[u8]) {
         }),
         3 => return amount(text),
         4 => return tolerance(text),
-        5 => return shaped(text),
         _ => return device(text),
     };
     if let Err(error) = refused {
@@ -220,18 +218,6 @@ fn tolerance(text: &str) {
             let again = shown.parse::<Tolerance>().expect("as it is shown");
             assert_eq!(again.to_string(), shown);
         }
-    }
-}
-
-/// A law whose rates are in order, whatever a file says.
-fn shaped(text: &str) {
-    let config = Config::read(text);
-    assert!(config.reflectors.len() <= 256);
-    for side in config.sides() {
-        assert!(side.min_shaper_rate <= side.base_shaper_rate);
-        assert!(side.base_shaper_rate <= side.max_shaper_rate);
-        assert!(side.max_shaper_rate <= Rate::bps(1_000_000_000_000));
-        assert!(side.owd_delta_delay_thr > Delta::ZERO);
     }
 }
 

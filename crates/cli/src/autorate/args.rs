@@ -3,15 +3,11 @@
 use super::CommandError;
 use crate::interface::check;
 use crate::metrics::MetricsArgs;
-use crate::print::note;
 use clap::ValueEnum;
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
-use unbloat_autorate::{Config, Policy, Probing, follow};
+use unbloat_autorate::{Policy, follow};
 use unbloat_autorate_host::{Options, Shaper, Source};
-use unbloat_os::files;
-use unbloat_units::{Both, Delta, Direction};
-use unbloat_untrusted::harmless;
+use unbloat_units::{Both, Delta};
 
 /// Adjust the rates of shapers to a line whose capacity varies.
 ///
@@ -26,8 +22,6 @@ Examples:
   unbloat autorate --interface wan0 --interface-down ifb4wan0 \\
     --interface-up wan0 --dry-run
   unbloat autorate --interface wan0 --interface-up wan0 --tap packets
-  unbloat autorate --config /root/cake-autorate/config.primary.sh \\
-    --algorithm cake-autorate
   unbloat autorate --interface wan0 --interface-down ifb4wan0 \\
     --interface-up wan0 --unit > /etc/systemd/system/unbloat-autorate.service
 docs/autorate.md describes the algorithms and the JSON fields.")]
@@ -43,14 +37,6 @@ pub struct Args {
     /// Network interface whose root queue discipline shapes outgoing packets
     #[arg(long, value_name = "INTERFACE")]
     interface_up: Option<String>,
-
-    /// Control algorithm
-    #[arg(long, value_name = "ALGORITHM", value_enum, default_value = "follow")]
-    algorithm: Algorithm,
-
-    /// Configuration file of cake-autorate (devices, rates, thresholds, reflectors) (read, never executed)
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
 
     /// IPv4 host that answers echo requests (may be repeated)
     #[arg(long, value_name = "ADDRESS")]
@@ -97,97 +83,25 @@ impl Tap {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Algorithm {
-    /// From the delay and the delivered rate of passing flows
-    Follow,
-    /// As cake-autorate does, from probes
-    CakeAutorate,
-}
-
 impl Args {
     pub fn options(&self) -> Result<Options, CommandError> {
-        let config = self.read_config()?;
-        let adjusted = |direction, given: &Option<String>, named: &Option<String>| {
-            let device = given.clone().or_else(|| named.clone());
-            device.filter(|_| config.adjusts[direction])
-        };
-        let up = adjusted(Direction::Up, &self.interface_up, &config.ul_if);
-        let down = adjusted(Direction::Down, &self.interface_down, &config.dl_if);
-        let interface = self.interface.clone().or_else(|| config.ul_if.clone());
-        let interface = interface.ok_or(CommandError::NoInterface)?;
-        if config.adjusts == Both::new(false, false) {
-            return Err(CommandError::AdjustsNothing);
-        }
-        if down.is_none() && up.is_none() {
+        let interface = self.interface.clone().ok_or(CommandError::NoInterface)?;
+        let devices = Both::new(self.interface_down.as_ref(), self.interface_up.as_ref());
+        if devices.iter().all(Option::is_none) {
             return Err(CommandError::Nothing);
         }
-        let reflectors = self.reflectors(&config)?;
-        for name in [Some(&interface), down.as_ref(), up.as_ref()]
-            .into_iter()
-            .flatten()
-        {
+        for name in devices.iter().copied().flatten().chain([&interface]) {
             check(name)?;
         }
-        let policy = match self.algorithm {
-            Algorithm::Follow => {
-                Policy::Follow(Both::new(follow::Params::default(), follow::Params::up()))
-            }
-            Algorithm::CakeAutorate if reflectors.is_empty() => {
-                return Err(CommandError::NoReflector);
-            }
-            Algorithm::CakeAutorate => Policy::CakeAutorate {
-                sides: config.sides(),
-                probing: Probing::RoundTrip,
-            },
-        };
-        let shaper = |device: Option<String>| device.map(|device| Shaper::of(&device)).transpose();
+        let shaper = |device: Option<&String>| device.map(|name| Shaper::of(name)).transpose();
         Ok(Options {
             interface,
-            shapers: Both::new(shaper(down)?, shaper(up)?),
-            policy,
+            shapers: Both::new(shaper(devices.down)?, shaper(devices.up)?),
+            policy: Policy::Follow(Both::new(follow::Params::default(), follow::Params::up())),
             source: self.tap.map(Tap::source),
-            reflectors,
+            reflectors: self.reflector.clone(),
             dry_run: self.dry_run,
         })
-    }
-
-    fn read_config(&self) -> Result<Config, CommandError> {
-        let Some(path) = &self.config else {
-            return Ok(Config::default());
-        };
-        /// More than any configuration of cake-autorate.
-        const LONGEST: u64 = 1 << 20;
-        let read = files::open_any(path).and_then(|file| files::text(file, LONGEST));
-        let text = read.map_err(|source| CommandError::Config {
-            file: path.display().to_string(),
-            source,
-        })?;
-        let config = Config::read(&text);
-        let file = path.display();
-        if let Some(assignment) = config.unreadable.first() {
-            return Err(CommandError::Unreadable {
-                file: file.to_string(),
-                assignment: assignment.clone(),
-            });
-        }
-        if !config.unused.is_empty() {
-            let keys = harmless(&config.unused.join(", "));
-            note!("unbloat: {file}: not used here: {keys}");
-        }
-        Ok(config)
-    }
-
-    /// Reflectors of the command line; with `cake-autorate`, which needs them, else those of the configuration.
-    fn reflectors(&self, config: &Config) -> Result<Vec<Ipv4Addr>, CommandError> {
-        if !self.reflector.is_empty() || self.algorithm == Algorithm::Follow {
-            return Ok(self.reflector.clone());
-        }
-        let read = |text: &String| {
-            text.parse()
-                .map_err(|_| CommandError::Reflector(text.clone()))
-        };
-        config.reflectors.iter().map(read).collect()
     }
 }
 

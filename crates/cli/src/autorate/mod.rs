@@ -15,11 +15,10 @@ use crate::span::stop_after;
 use crate::stop::stop_on_ctrl_c;
 use crate::unit;
 use std::collections::BTreeSet;
-use std::io;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use unbloat_autorate::{Decision, Reason};
+use unbloat_autorate::Decision;
 use unbloat_autorate_host::{Options, Shaper, Source, Steer, SteerError, Tap, by_wall_clock};
 use unbloat_undo::{Claim, Purpose, Resource, Step, UndoError};
 
@@ -31,28 +30,10 @@ pub enum CommandError {
     Steer(#[from] SteerError),
     #[error(transparent)]
     Undo(#[from] UndoError),
-    #[error("cannot read {file}: {source}")]
-    Config { file: String, source: io::Error },
-    #[error(
-        "{file}: cannot read {assignment:?}: only numbers, $((...)) of numbers, words and lists of words are read; write the value itself"
-    )]
-    Unreadable { file: String, assignment: String },
-    #[error(
-        "nothing to adjust: adjust_dl_shaper_rate and adjust_ul_shaper_rate are both 0 in --config"
-    )]
-    AdjustsNothing,
-    #[error("no device towards the line: give --interface, or ul_if in --config")]
+    #[error("no device towards the line: give --interface")]
     NoInterface,
-    #[error(
-        "no shaper to adjust: give its interface with --interface-down or --interface-up, or dl_if or ul_if in --config"
-    )]
+    #[error("no shaper to adjust: give its interface with --interface-down or --interface-up")]
     Nothing,
-    #[error(
-        "--algorithm cake-autorate needs probes: give --reflector ADDRESS, or reflectors in --config"
-    )]
-    NoReflector,
-    #[error("invalid reflector {0:?}: expected an IPv4 address")]
-    Reflector(String),
     #[error("cannot install the Ctrl-C handler: {0}")]
     Signal(#[from] crate::stop::SignalError),
     #[error(transparent)]
@@ -66,9 +47,9 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         print::raw(&unit::repeated(args::UNIT, std::env::args().skip(1)))?;
         return Ok(Exit::Complete);
     }
-    use CommandError::{NoInterface, NoReflector, Nothing, Reflector};
+    use CommandError::{NoInterface, Nothing};
     let options = match args.options() {
-        Err(error @ (NoInterface | NoReflector | Nothing | Reflector(_))) => {
+        Err(error @ (NoInterface | Nothing)) => {
             return Ok(usage(&error));
         }
         options => options?,
@@ -94,9 +75,6 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     let watched = Arc::clone(&stop);
     let mut unread = None;
     let mut tell = |decision: &Decision| {
-        if decision.reason == Reason::Silence {
-            note!("unbloat: {}", silence(decision));
-        }
         if let Some(board) = &board {
             told.decision(decision);
             board.put(told.page());
@@ -118,17 +96,6 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     }
     ended?;
     unread.map_or(Ok(Exit::Complete), |error| Err(error.into()))
-}
-
-fn silence(decision: &Decision) -> String {
-    let before = decision
-        .before
-        .map_or("no limit".to_owned(), |rate| rate.to_string());
-    format!(
-        "no reflector answers: {} cut from {before} to the minimum, {}, until one does; check --reflector, or reflectors in --config",
-        decision.direction.name(),
-        decision.after
-    )
 }
 
 /// Gives up what is another program's now, so that nothing of it is put back; the rest is undone.

@@ -10,7 +10,6 @@
 #![warn(clippy::disallowed_methods)]
 
 mod autorate;
-mod config;
 mod decision;
 mod flows;
 mod law;
@@ -19,7 +18,6 @@ mod pairing;
 mod passive;
 
 pub use autorate::{Answer, Autorate, OPEN, Params, Policy, Probing, Seen};
-pub use config::Config;
 pub use decision::{Decision, Evidence, Reason, UnderWay};
 pub use law::{cake_autorate, follow};
 pub use pairing::{Heard, Pairing, Stamps, Tally};
