@@ -1,4 +1,8 @@
-//! Exit codes.
+//! Exit codes, and the errors behind them.
+
+use std::error::Error;
+use std::io;
+use std::path::Path;
 
 /// How a command ended; docs/usage.md has the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,15 +25,20 @@ pub enum Exit {
     Of(u8),
 }
 
-/// Wrong usage, as the message says.
-#[cfg(feature = "router")]
-pub fn usage(error: &impl std::fmt::Display) -> Exit {
-    crate::print::note!(
-        "unbloat: {}",
-        unbloat_untrusted::harmless(&error.to_string())
-    );
-    Exit::Usage
+/// Why a command failed: what, why, and what to do, in words for the user.
+///
+/// Nothing of it is decided by, but for what [`downcast_ref`](Error::downcast_ref) asks for.
+pub type Failure = Box<dyn Error + Send + Sync>;
+
+/// What could not be done with a file, as in "cannot read FILE: no such file".
+pub fn cannot(doing: &str, path: &Path) -> impl Fn(io::Error) -> Failure + Copy {
+    move |error| format!("cannot {doing} {}: {error}", path.display()).into()
 }
+
+/// Options that only the command itself can find wrong.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Usage(pub &'static str);
 
 impl From<Exit> for u8 {
     fn from(exit: Exit) -> u8 {

@@ -1,46 +1,31 @@
 //! The server of a test without a server: one of the local network.
 
 use crate::confine::{CapabilitySet, speak};
+use crate::exit::Failure;
 use crate::print::note;
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
 use std::net::SocketAddrV4;
-use unbloat_discovery::{FindError, Server, find};
-
-#[derive(Debug, thiserror::Error)]
-pub enum NearbyError {
-    #[error(transparent)]
-    Find(#[from] FindError),
-    #[error(
-        "no server found on the local network; run `unbloat serve --announce` on another machine, or name a server: unbloat test HOST"
-    )]
-    None,
-    #[error("several servers found on the local network; name one of them:{0}")]
-    Several(String),
-    #[error("no server was chosen")]
-    Refused,
-    #[error("--insecure needs the name of a server: anyone on the local network may announce one")]
-    Blind,
-}
+use unbloat_discovery::{Server, find};
 
 /// The only server of the local network, or the one that the user chooses in a terminal.
-pub fn server() -> Result<SocketAddrV4, NearbyError> {
+pub fn server() -> Result<SocketAddrV4, Failure> {
     note!("unbloat: looking for a server on the local network");
     let servers = speak(CapabilitySet::empty(), find)?;
     match &servers[..] {
-        [] => Err(NearbyError::None),
+        [] => Err("no server found on the local network; run `unbloat serve --announce` on another machine, or name a server: unbloat test HOST".into()),
         [one] => {
             note!("unbloat: found {} at {}", one.name, one.address);
             Ok(one.address)
         }
         several if stdin().is_terminal() && stderr().is_terminal() => chosen(several),
-        several => Err(NearbyError::Several(list(several, |_| {
+        several => Err(format!("several servers found on the local network; name one of them:{}", list(several, |_| {
             "unbloat test".to_owned()
-        }))),
+        })).into()),
     }
 }
 
-fn chosen(servers: &[Server]) -> Result<SocketAddrV4, NearbyError> {
+fn chosen(servers: &[Server]) -> Result<SocketAddrV4, Failure> {
     let count = servers.len();
     note!(
         "Servers on the local network:{}",
@@ -51,7 +36,7 @@ fn chosen(servers: &[Server]) -> Result<SocketAddrV4, NearbyError> {
     let _ = stdin().lock().read_line(&mut line);
     let number: Option<usize> = line.trim().parse().ok();
     let server = number.and_then(|number| servers.get(number.checked_sub(1)?));
-    Ok(server.ok_or(NearbyError::Refused)?.address)
+    Ok(server.ok_or("no server was chosen")?.address)
 }
 
 /// A line for each, with what is typed for it.

@@ -1,29 +1,18 @@
 //! Writes tables to standard output, and to run folders with a report.
 
-use crate::print::{Out, note, out};
+use crate::exit::Failure;
+use crate::print::{Out, PrintError, note, out};
 use crate::terminal;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use unbloat_api::folder::{FolderError, REPORT, publish, run_dir, write_tables};
+use unbloat_api::folder::{REPORT, publish, run_dir, write_tables};
+use unbloat_run::RunInfo;
 use unbloat_run::format::{Bounds, FormatKind, TextWriter};
-use unbloat_run::{RunError, RunInfo};
 use unbloat_table::{Rows, Table};
 
 /// Default of `--rows`.
 pub const ROWS: usize = 40;
-
-#[derive(Debug, thiserror::Error)]
-pub enum OutputError {
-    #[error(transparent)]
-    Run(#[from] RunError),
-    #[error(transparent)]
-    Folder(#[from] FolderError),
-    #[error("cannot write the output: {0}")]
-    Write(#[from] std::io::Error),
-    #[error("unknown table {name:?}; use one of {known}")]
-    NoTable { name: String, known: String },
-}
 
 /// Parses `--format`.
 pub fn format_parser() -> impl TypedValueParser<Value = FormatKind> {
@@ -83,31 +72,34 @@ impl Wanted<'_> {
     pub fn begin<'t>(
         &self,
         tables: impl Iterator<Item = &'t Table> + Clone,
-    ) -> Result<(usize, TextWriter<BufWriter<Out>>), OutputError> {
+    ) -> Result<(usize, TextWriter<BufWriter<Out>>), Failure> {
         let mut numbered = tables.clone().enumerate();
         let found = numbered.find(|(_, table)| table.name == self.table);
         let (index, table) = found.ok_or_else(|| {
             let known: Vec<&str> = tables.map(|table| table.name).collect();
-            OutputError::NoTable {
-                name: self.table.to_owned(),
-                known: known.join(", "),
-            }
+            format!(
+                "unknown table {:?}; use one of {}",
+                self.table,
+                known.join(", ")
+            )
         })?;
         let bounds = Bounds {
             width: terminal::width(),
             rows: self.rows,
         };
         let mut writer = TextWriter::new(BufWriter::new(out()), self.kind, bounds);
-        writer.begin(table)?;
+        writer.begin(table).map_err(PrintError::from)?;
         Ok((index, writer))
     }
 
     /// Prints it from complete tables.
-    pub fn print(&self, all: &[(Table, Rows)]) -> Result<(), OutputError> {
+    pub fn print(&self, all: &[(Table, Rows)]) -> Result<(), Failure> {
         let (index, mut writer) = self.begin(all.iter().map(|(table, _)| table))?;
         let rows = &all[index].1;
-        writer.append(rows.columns(), rows.len())?;
-        writer.finish()?;
+        let printed = writer.append(rows.columns(), rows.len());
+        printed
+            .and_then(|()| writer.finish())
+            .map_err(PrintError::from)?;
         Ok(())
     }
 }
@@ -119,7 +111,7 @@ pub fn write_run(
     stem: &str,
     info: &RunInfo,
     all: &[(Table, Rows)],
-) -> Result<PathBuf, OutputError> {
+) -> Result<PathBuf, Failure> {
     let dir = write_tables(&run_dir(out, stem)?, info, all)?;
     publish(&dir)?;
     tell(&dir);

@@ -1,7 +1,7 @@
 //! `unbloat pages`: what packages put beside the program, made from its options.
 
 use crate::command::tree;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure, cannot};
 use clap_complete::Shell;
 use std::io;
 use std::path::PathBuf;
@@ -14,18 +14,8 @@ pub struct Args {
     out: PathBuf,
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("cannot write to {folder}: {source}", folder = folder.display())]
-pub struct PagesError {
-    folder: PathBuf,
-    source: io::Error,
-}
-
-pub fn run(args: &Args) -> Result<Exit, PagesError> {
-    write(args).map_err(|source| PagesError {
-        folder: args.out.clone(),
-        source,
-    })?;
+pub fn run(args: &Args) -> Result<Exit, Failure> {
+    write(args).map_err(cannot("write to", &args.out))?;
     Ok(Exit::Complete)
 }
 

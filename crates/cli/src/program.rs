@@ -148,8 +148,14 @@ pub fn main() -> u8 {
         Err(_) if print::reader_is_gone() => Exit::Complete,
         Err(error) => {
             // Errors may quote a server, a router or a tool: remove control characters.
-            note!("unbloat: {}", unbloat_untrusted::harmless(&error));
-            Exit::Failed
+            note!(
+                "unbloat: {}",
+                unbloat_untrusted::harmless(&error.to_string())
+            );
+            match error.is::<exit::Usage>() {
+                true => Exit::Usage,
+                false => Exit::Failed,
+            }
         }
     };
     exit.into()

@@ -1,14 +1,14 @@
 //! `unbloat report`: redraws the report of a run, with a different selection of flows.
 
 use crate::confine::{May, confine};
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure, cannot};
 use crate::print::note;
 use crate::run_name::run_parser;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
-use unbloat_html::{RenderOptions, ReportError, render};
+use unbloat_html::{RenderOptions, render};
 use unbloat_os::files::{self, Replacement};
-use unbloat_run::{RunError, RunReader};
+use unbloat_run::RunReader;
 
 /// Draw the report of a run, or the timeline of one of its flows.
 #[derive(clap::Args)]
@@ -35,20 +35,7 @@ pub struct Args {
     output: Option<PathBuf>,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum DrawError {
-    #[error(transparent)]
-    Run(#[from] RunError),
-    #[error(transparent)]
-    Report(#[from] ReportError),
-    #[error("cannot write {path}: {source}", path = path.display())]
-    Write {
-        path: PathBuf,
-        source: std::io::Error,
-    },
-}
-
-pub fn run(args: &Args) -> Result<Exit, DrawError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     let writes = args.output.as_deref().unwrap_or(&args.run);
     confine(&[(May::Read, args.run.as_path()), (May::Write, writes)]);
     let reader = RunReader::open(&args.run)?;
@@ -61,10 +48,7 @@ pub fn run(args: &Args) -> Result<Exit, DrawError> {
         only_flow: args.flow,
         run_name: args.run.display().to_string(),
     };
-    let failed = |source| DrawError::Write {
-        path: path.clone(),
-        source,
-    };
+    let failed = cannot("write", &path);
     let rendered = match &args.output {
         Some(given) => {
             let mut out = BufWriter::new(files::create_named(given).map_err(failed)?);

@@ -1,7 +1,7 @@
 //! `unbloat schema`: the tables and columns of a run, and the JSON documents, with their meaning.
 
-use crate::exit::Exit;
-use crate::print::{self, PrintError};
+use crate::exit::{Exit, Failure};
+use crate::print::{self};
 use clap::ValueEnum;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
@@ -105,7 +105,7 @@ fn of<T: JsonSchema>() -> Schema {
     settings.into_generator().into_root_schema_for::<T>()
 }
 
-pub fn run(args: &Args) -> Result<Exit, PrintError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     if let Some(document) = args.document {
         print::raw(&print::document(&document.schema())?)?;
         return Ok(Exit::Complete);

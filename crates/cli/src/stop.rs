@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// Signals cannot be caught.
 #[derive(Debug, thiserror::Error)]
-#[error(transparent)]
+#[error("cannot install the Ctrl-C handler: {0}")]
 pub struct SignalError(#[from] io::Error);
 
 /// Signals so close together are one Ctrl-C. A process that is being started has our handlers until it runs its program, and Ctrl-C reaches

@@ -1,6 +1,7 @@
 //! The client's token for a server.
 
-use crate::secret::{self, SecretError};
+use crate::exit::Failure;
+use crate::secret::{self};
 use std::path::PathBuf;
 
 #[derive(clap::Args, Clone)]
@@ -19,23 +20,20 @@ pub struct TokenArgs {
     token_file: Option<PathBuf>,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum TokenError {
-    #[error(transparent)]
-    Secret(#[from] SecretError),
-    #[error("{file} contains no token; write it in the first line", file = .0.display())]
-    Empty(PathBuf),
-}
-
 impl TokenArgs {
-    pub fn token(&self) -> Result<Option<String>, TokenError> {
+    pub fn token(&self) -> Result<Option<String>, Failure> {
         let Some(file) = &self.token_file else {
             return Ok(self.token.clone());
         };
         let bytes = secret::read(file)?;
         let text = String::from_utf8_lossy(&bytes);
         let token = text.lines().map(str::trim).find(|line| !line.is_empty());
-        let token = token.ok_or_else(|| TokenError::Empty(file.clone()))?;
+        let token = token.ok_or_else(|| {
+            format!(
+                "{file} contains no token; write it in the first line",
+                file = file.display()
+            )
+        })?;
         Ok(Some(token.to_owned()))
     }
 }
@@ -65,6 +63,7 @@ mod tests {
         assert!(refused.contains("chmod"), "{refused}");
         mode(0o600);
         std::fs::write(&file, "\n").unwrap();
-        assert!(matches!(args.token(), Err(TokenError::Empty(_))));
+        let empty = args.token().unwrap_err().to_string();
+        assert!(empty.contains("no token"), "{empty}");
     }
 }

@@ -1,29 +1,15 @@
 //! Which certificate of a server a client accepts.
 
 use crate::confine::{CapabilitySet, speak};
+use crate::exit::{Failure, cannot};
 use crate::known_servers;
 use crate::print::note;
-use std::io::{self, BufRead, IsTerminal, Write, stderr, stdin};
+use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
 use std::path::{Path, PathBuf};
 use unbloat_loadtest::{
-    Fingerprint, Introduction, IpVersion, Origin, Public, Target, Terms, Trust, introduce,
+    Fingerprint, Introduction, IpVersion, Origin, Public, Target, Trust, introduce,
 };
 use unbloat_os::files;
-
-#[derive(Debug, thiserror::Error)]
-pub enum StrangerError {
-    #[error(
-        "the certificate of {server} is not the one that was accepted before; if the server was set up anew, remove its line from {}, otherwise another server answers there",
-        file.display()
-    )]
-    Changed { server: String, file: PathBuf },
-    #[error("the certificate of {server} was not accepted")]
-    Refused { server: String },
-    #[error("{}; to agree, run `unbloat test {name}` in a terminal and answer y, once", terms.text)]
-    Terms { name: &'static str, terms: Terms },
-    #[error("cannot read {}: {source}", file.display())]
-    File { file: PathBuf, source: io::Error },
-}
 
 #[derive(clap::Args, Clone)]
 pub struct TrustArgs {
@@ -69,7 +55,7 @@ impl TrustArgs {
 
     /// What has to prove that a server is `target`. One for which no authority vouches is trusted if the user has accepted its certificate,
     /// now or before.
-    pub fn trust(&self, target: &Target, ip: Option<IpVersion>) -> Result<Trust, StrangerError> {
+    pub fn trust(&self, target: &Target, ip: Option<IpVersion>) -> Result<Trust, Failure> {
         let given = Trust {
             ca: self.ca.as_deref().map(authorities).transpose()?,
             pin: self.pin,
@@ -88,36 +74,30 @@ impl TrustArgs {
 }
 
 /// The text of the file of `--ca`, read before this process gives up rights.
-pub fn authorities(file: &Path) -> Result<Vec<u8>, StrangerError> {
-    files::read_named(file, LONGEST).map_err(|source| StrangerError::File {
-        file: file.to_owned(),
-        source,
-    })
+pub fn authorities(file: &Path) -> Result<Vec<u8>, Failure> {
+    files::read_named(file, LONGEST).map_err(cannot("read", file))
 }
 
 /// Of a file of authorities: those of a system have 250 kB.
 const LONGEST: u64 = 4 << 20;
 
-fn accepted(origin: &Origin, ip: Option<IpVersion>, given: Trust) -> Result<Trust, StrangerError> {
+fn accepted(origin: &Origin, ip: Option<IpVersion>, given: Trust) -> Result<Trust, Failure> {
     // The test says why a server cannot be reached.
     let introduced = speak(CapabilitySet::empty(), || introduce(origin, ip));
     let Ok(Introduction::Stranger(shown)) = introduced else {
         return Ok(given);
     };
     let (server, file) = (origin.authority(), known_servers::file());
-    let failed = |source| StrangerError::File {
-        file: file.clone(),
-        source,
-    };
+    let failed = cannot("read", &file);
     let known = known_servers::look_up(&file, &server).map_err(failed)?;
     match known {
         Some(known) if known == shown => {}
-        Some(_) => return Err(StrangerError::Changed { server, file }),
+        Some(_) => return Err(format!("the certificate of {server} is not the one that was accepted before; if the server was set up anew, remove its line from {}, otherwise another server answers there", file.display()).into()),
         None if !is_terminal() => return Ok(given),
         None => {
             let before = known_servers::server_with(&file, &shown).map_err(failed)?;
             if !agrees(&server, &shown, before.as_deref()) {
-                return Err(StrangerError::Refused { server });
+                return Err(format!("the certificate of {server} was not accepted").into());
             }
             remember(&file, &server, &shown);
         }
@@ -139,25 +119,30 @@ fn agrees(server: &str, shown: &Fingerprint, before: Option<&str>) -> bool {
 }
 
 /// That the user agrees to what a service does with what it learns, now or before to the same words.
-pub fn agreed(known: &Public) -> Result<(), StrangerError> {
+pub fn agreed(known: &Public) -> Result<(), Failure> {
     let Some(terms) = known.terms() else {
         return Ok(());
     };
     let (name, file) = (known.name, known_servers::file());
     let before = known_servers::look_up(&file, name);
-    let before = before.map_err(|source| StrangerError::File {
-        file: file.clone(),
-        source,
-    })?;
+    let before = before.map_err(cannot("read", &file))?;
     if before == Some(terms.digest) {
         return Ok(());
     }
     if !is_terminal() {
-        return Err(StrangerError::Terms { name, terms });
+        return Err(format!(
+            "{}; to agree, run `unbloat test {name}` in a terminal and answer y, once",
+            terms.text
+        )
+        .into());
     }
     note!("{}.", terms.text);
     if !says_yes("Do you agree to that, also for later tests?") {
-        return Err(StrangerError::Terms { name, terms });
+        return Err(format!(
+            "{}; to agree, run `unbloat test {name}` in a terminal and answer y, once",
+            terms.text
+        )
+        .into());
     }
     remember(&file, name, &terms.digest);
     Ok(())

@@ -1,12 +1,13 @@
 //! The input of an analysis: files, standard input, or a live interface.
 
-use super::{AnalyzeError, Args};
+use super::Args;
+use crate::exit::Failure;
 use unbloat_api::analyze;
 use unbloat_capture::{LiveOptions, LiveSource, Source};
 use unbloat_run::Input;
 
 /// Opens the input; also returns its description for run.json.
-pub fn open(args: &Args) -> Result<(Box<dyn Source>, Vec<Input>), AnalyzeError> {
+pub fn open(args: &Args) -> Result<(Box<dyn Source>, Vec<Input>), Failure> {
     let Some(interface) = &args.interface else {
         return Ok(analyze::open(&args.inputs)?);
     };

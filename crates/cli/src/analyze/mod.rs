@@ -10,9 +10,9 @@ pub use args::Args;
 pub use args::{OrientationArgs, ParamArgs};
 
 use crate::confine::{Calls, CapabilitySet, May, confine_calls, confine_files, drop_capabilities};
-use crate::exit::Exit;
-use crate::output::{self, OutputError};
-use crate::print::{PrintError, note, text};
+use crate::exit::{Exit, Failure};
+use crate::output::{self};
+use crate::print::{note, text};
 use crate::stop::stop_on_ctrl_c;
 use crate::terminal;
 use print::Print;
@@ -23,27 +23,10 @@ use std::time::{Duration, Instant};
 use unbloat_analyze::{Alive, Control, Outcome, Standing};
 use unbloat_api::analyze::{self, Keep, RowSink, Store, Stored};
 use unbloat_api::folder::NewRun;
-use unbloat_capture::CaptureError;
 use unbloat_health::Health;
 use unbloat_html::verdict_text;
 use unbloat_summary::VerdictKind;
 use unbloat_text::Tone;
-
-#[derive(Debug, thiserror::Error)]
-pub enum AnalyzeError {
-    #[error(transparent)]
-    Capture(#[from] CaptureError),
-    #[error(transparent)]
-    Analyze(#[from] analyze::AnalyzeError),
-    #[error("no run was written: {0}; give another folder with --out, or --no-run")]
-    Unwritten(#[source] analyze::AnalyzeError),
-    #[error(transparent)]
-    Output(#[from] OutputError),
-    #[error("cannot install the Ctrl-C handler: {0}")]
-    Signals(#[from] crate::stop::SignalError),
-    #[error(transparent)]
-    Print(#[from] PrintError),
-}
 
 /// Runs `unbloat analyze` on a capture as a process of its own, into the run folder `out`.
 #[cfg(feature = "full")]
@@ -56,7 +39,7 @@ pub fn as_process(capture: &Path, out: &Path) -> std::io::Result<std::process::O
 /// Interval at which a live verdict is redrawn.
 const REDRAW: Duration = Duration::from_secs(1);
 
-pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     let is_live = args.interface.is_some();
     if !is_live {
         drop_capabilities(CapabilitySet::empty());
@@ -124,7 +107,10 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
     }
     point_to(&stored);
     if let Some(error) = stored.unwritten {
-        return Err(AnalyzeError::Unwritten(error));
+        return Err(format!(
+            "no run was written: {error}; give another folder with --out, or --no-run"
+        )
+        .into());
     }
     Ok(match &outcome {
         outcome if outcome.interrupted => Exit::Interrupted,
@@ -135,7 +121,7 @@ pub fn run(args: &Args) -> Result<Exit, AnalyzeError> {
 }
 
 /// What is kept of the analysis: a run folder, a table that is printed.
-fn keep(args: &Args) -> Result<Keep, OutputError> {
+fn keep(args: &Args) -> Result<Keep, Failure> {
     // Summary and figures are made of the series too.
     let series = [
         "summary",

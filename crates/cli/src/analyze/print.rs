@@ -1,6 +1,7 @@
 //! The table that goes to standard output.
 
-use crate::output::{OutputError, Wanted};
+use crate::exit::Failure;
+use crate::output::Wanted;
 use crate::print::Out;
 use std::io::{self, BufWriter};
 use unbloat_api::analyze::{RowSink, tables};
@@ -13,7 +14,7 @@ pub struct Print {
 }
 
 impl Print {
-    pub fn open(wanted: &Wanted<'_>) -> Result<Print, OutputError> {
+    pub fn open(wanted: &Wanted<'_>) -> Result<Print, Failure> {
         let (table, writer) = wanted.begin(tables().iter())?;
         Ok(Print { table, writer })
     }

@@ -1,6 +1,6 @@
 //! Options of `unbloat autorate`.
 
-use super::CommandError;
+use crate::exit::{Failure, Usage};
 use crate::interface::check;
 use crate::metrics::MetricsArgs;
 use clap::ValueEnum;
@@ -84,11 +84,17 @@ impl Tap {
 }
 
 impl Args {
-    pub fn options(&self) -> Result<Options, CommandError> {
-        let interface = self.interface.clone().ok_or(CommandError::NoInterface)?;
+    pub fn options(&self) -> Result<Options, Failure> {
+        let interface = self
+            .interface
+            .clone()
+            .ok_or(Usage("no device towards the line: give --interface"))?;
         let devices = Both::new(self.interface_down.as_ref(), self.interface_up.as_ref());
         if devices.iter().all(Option::is_none) {
-            return Err(CommandError::Nothing);
+            return Err(Usage(
+                "no shaper to adjust: give its interface with --interface-down or --interface-up",
+            )
+            .into());
         }
         for name in devices.iter().copied().flatten().chain([&interface]) {
             check(name)?;

@@ -5,10 +5,8 @@ mod args;
 pub use args::Args;
 
 use crate::confine::{SEES_PACKETS, drop_capabilities};
-use crate::exit::{Exit, usage};
-use crate::interface::NoInterface;
-use crate::metrics::MetricsError;
-use crate::print::{self, PrintError, note};
+use crate::exit::{Exit, Failure};
+use crate::print::{self, note};
 use crate::recovery;
 use crate::shape::{DecisionLine, Told, decision_text};
 use crate::span::stop_after;
@@ -22,38 +20,12 @@ use unbloat_autorate::Decision;
 use unbloat_autorate_host::{Options, Shaper, Source, Steer, SteerError, Tap, by_wall_clock};
 use unbloat_undo::{Claim, Purpose, Resource, Step, UndoError};
 
-#[derive(Debug, thiserror::Error)]
-pub enum CommandError {
-    #[error(transparent)]
-    Missing(#[from] NoInterface),
-    #[error(transparent)]
-    Steer(#[from] SteerError),
-    #[error(transparent)]
-    Undo(#[from] UndoError),
-    #[error("no device towards the line: give --interface")]
-    NoInterface,
-    #[error("no shaper to adjust: give its interface with --interface-down or --interface-up")]
-    Nothing,
-    #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] crate::stop::SignalError),
-    #[error(transparent)]
-    Metrics(#[from] MetricsError),
-    #[error(transparent)]
-    Print(#[from] PrintError),
-}
-
-pub fn run(args: &Args) -> Result<Exit, CommandError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     if args.unit {
         print::raw(&unit::repeated(args::UNIT, std::env::args().skip(1)))?;
         return Ok(Exit::Complete);
     }
-    use CommandError::{NoInterface, Nothing};
-    let options = match args.options() {
-        Err(error @ (NoInterface | Nothing)) => {
-            return Ok(usage(&error));
-        }
-        options => options?,
-    };
+    let options = args.options()?;
     // Must run before the first thread and the first claim.
     let _guard = (!options.dry_run).then(recovery::guarded).transpose()?;
     drop_capabilities(SEES_PACKETS);

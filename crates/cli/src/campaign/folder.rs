@@ -8,8 +8,8 @@
 //!   lock                 held by the process that uses the folder
 //! ```
 
-use super::CommandError;
 use super::measure::Came;
+use crate::exit::Failure;
 use rustix::fs::{FlockOperation, flock};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -33,6 +33,10 @@ pub struct Folder {
     lock: Option<File>,
 }
 
+fn unusable(folder: &Path) -> impl Fn(io::Error) -> Failure + Copy {
+    move |error| format!("cannot use the folder {}: {error}", folder.display()).into()
+}
+
 impl Folder {
     /// What is measured, without making or changing anything.
     pub fn look(dir: &Path) -> Folder {
@@ -43,11 +47,8 @@ impl Folder {
     }
 
     /// Takes the folder's lock, which the kernel releases when the process ends.
-    pub fn open(dir: &Path) -> Result<Folder, CommandError> {
-        let failed = |error| CommandError::Folder {
-            folder: dir.to_owned(),
-            error,
-        };
+    pub fn open(dir: &Path) -> Result<Folder, Failure> {
+        let failed = unusable(dir);
         let cells = dir.join("cells");
         fs::create_dir_all(&cells).map_err(failed)?;
         // Runs are written and removed there, not where somebody has it lead.
@@ -56,7 +57,7 @@ impl Folder {
         }
         let lock = files::append(&dir.join("lock")).map_err(failed)?;
         if !is_locked(&lock) {
-            return Err(CommandError::Busy(dir.to_owned()));
+            return Err(format!("the folder {} is in use by another unbloat process; wait for its end, or give another --out", dir.display()).into());
         }
         Ok(Folder {
             dir: dir.to_owned(),
@@ -65,11 +66,9 @@ impl Folder {
     }
 
     /// Removes unfinished runs of this campaign, which a killed process left. The lock excludes other writers.
-    pub fn clean(&self, campaign: &Campaign) -> Result<(), CommandError> {
-        let failed = |error| CommandError::Folder {
-            folder: self.cells(),
-            error,
-        };
+    pub fn clean(&self, campaign: &Campaign) -> Result<(), Failure> {
+        let place = self.cells();
+        let failed = unusable(&place);
         let cells = campaign.cells();
         let names = cells
             .iter()
@@ -96,13 +95,10 @@ impl Folder {
     }
 
     /// Names of finished runs.
-    pub fn done(&self) -> Result<BTreeSet<String>, CommandError> {
+    pub fn done(&self) -> Result<BTreeSet<String>, Failure> {
         let entries = match fs::read_dir(self.cells()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
-            entries => entries.map_err(|error| CommandError::Folder {
-                folder: self.cells(),
-                error,
-            })?,
+            entries => entries.map_err(unusable(&self.cells()))?,
         };
         // A link leads to a run of somebody else.
         let whole = entries.flatten().filter(|entry| {
@@ -122,7 +118,7 @@ impl Folder {
     }
 
     /// All finished runs of the campaign, and the number of finished runs that do not belong to it.
-    pub fn runs(&self, campaign: &Campaign) -> Result<(Vec<Run>, usize), CommandError> {
+    pub fn runs(&self, campaign: &Campaign) -> Result<(Vec<Run>, usize), Failure> {
         let mut done = self.done()?;
         let mut runs = Vec::new();
         for cell in campaign.cells() {
@@ -237,10 +233,11 @@ mod tests {
             fs::create_dir(place.path().join("cells/.git")).unwrap();
             fs::create_dir(place.path().join(".git")).unwrap();
             fs::create_dir(place.path().join("cells").join(cells[0].run_name(0))).unwrap();
-            assert!(matches!(
-                Folder::open(place.path()),
-                Err(CommandError::Busy(_))
-            ));
+            let busy = Folder::open(place.path())
+                .map(drop)
+                .unwrap_err()
+                .to_string();
+            assert!(busy.contains("in use by another"), "{busy}");
         }
         let folder = Folder::open(place.path()).unwrap();
         let hidden = || {

@@ -1,13 +1,13 @@
 //! User-defined commands before and after a run.
 
-use super::CommandError;
+use crate::exit::Failure;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::process::{Command, Stdio};
 use unbloat_campaign::{Campaign, Cell};
 
 /// Refuses a campaign with commands unless the user allows them: the file may come from somebody else.
-pub fn consent(campaign: &Campaign, is_given: bool) -> Result<(), CommandError> {
+pub fn consent(campaign: &Campaign, is_given: bool) -> Result<(), Failure> {
     let cells = campaign.cells();
     let hooks = cells.iter().flat_map(|cell| &cell.hooks);
     let commands = hooks
@@ -22,36 +22,45 @@ pub fn consent(campaign: &Campaign, is_given: bool) -> Result<(), CommandError> 
         // Writing to a String cannot fail.
         let _ = writeln!(list, "  {command}");
     }
-    Err(CommandError::Commands(list))
+    Err(format!(
+        "this campaign runs commands on this machine:\n{list}pass --run-commands to allow them"
+    )
+    .into())
 }
 
 /// Runs all `before` commands of a cell, in order. If one fails, runs the `after` commands of the preceding ones.
-pub fn before(cell: &Cell) -> Result<(), CommandError> {
+pub fn before(cell: &Cell) -> Result<(), Failure> {
     for (number, hooks) in cell.hooks.iter().enumerate() {
         if let Some(command) = &hooks.before
             && let Err(why) = shell(cell, command)
         {
             let undone = undo(cell, number);
             let command = command.clone();
-            return undone.and(Err(CommandError::Hook { command, why }));
+            return undone.and(Err(format!(
+                "the command {command:?} {why}; fix it, then run the campaign again"
+            )
+            .into()));
         }
     }
     Ok(())
 }
 
 /// Runs all `after` commands of a cell in reverse order, even if one fails.
-pub fn after(cell: &Cell) -> Result<(), CommandError> {
+pub fn after(cell: &Cell) -> Result<(), Failure> {
     undo(cell, cell.hooks.len())
 }
 
-fn undo(cell: &Cell, first: usize) -> Result<(), CommandError> {
+fn undo(cell: &Cell, first: usize) -> Result<(), Failure> {
     let mut result = Ok(());
     for hooks in cell.hooks[..first].iter().rev() {
         if let Some(command) = &hooks.after
             && let Err(why) = shell(cell, command)
         {
             let command = command.clone();
-            result = result.and(Err(CommandError::Hook { command, why }));
+            result = result.and(Err(format!(
+                "the command {command:?} {why}; fix it, then run the campaign again"
+            )
+            .into()));
         }
     }
     result

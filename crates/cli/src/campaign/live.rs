@@ -1,12 +1,11 @@
 //! Measures cells with tests of the live path.
 
-use super::CommandError;
 use super::measure::{Came, Measure};
 use super::readings::readings;
 use super::settings::options;
 use crate::confine::speak;
+use crate::exit::Failure;
 use crate::loadtest::{announce, kept};
-use crate::trust::StrangerError;
 use serde_json::json;
 use std::error::Error;
 use std::sync::atomic::AtomicBool;
@@ -23,13 +22,10 @@ pub struct Live {
 }
 
 impl Live {
-    pub fn new(campaign: &Campaign, token: Option<String>) -> Result<Live, CommandError> {
+    pub fn new(campaign: &Campaign, token: Option<String>) -> Result<Live, Failure> {
         let of_cell = |cell: Cell| {
             let options = options(&cell.settings, token.clone());
-            options.map_err(|error| CommandError::Settings {
-                cell: cell.title(),
-                error,
-            })
+            options.map_err(|error| format!("{cell}: {error}", cell = cell.title()))
         };
         let options = campaign.cells().into_iter().map(of_cell);
         Ok(Live {
@@ -38,7 +34,7 @@ impl Live {
     }
 
     /// Says what servers of others learn, before anything is sent to them. The user must have agreed to what is published.
-    pub fn announce(&self) -> Result<(), StrangerError> {
+    pub fn announce(&self) -> Result<(), Failure> {
         let mut all = self.options.iter();
         all.try_for_each(|options| announce(&options.target))
     }

@@ -14,81 +14,25 @@ mod work;
 pub use args::Args;
 pub use folder::ReadingRow;
 
-use crate::exit::Exit;
-use crate::output::OutputError;
-use crate::print::{self, PrintError};
+use crate::exit::{Exit, Failure};
+use crate::print::{self};
 use crate::stop::stop_on_ctrl_c;
 use folder::Folder;
 use live::Live;
 use std::path::PathBuf;
 use unbloat_campaign::{Campaign, Only};
 use unbloat_os::files;
-use unbloat_run::{RunError, runs_dir};
+use unbloat_run::runs_dir;
 
-#[derive(Debug, thiserror::Error)]
-pub enum CommandError {
-    #[error("cannot read {file}: {error}")]
-    Read { file: String, error: std::io::Error },
-    #[error("{file}: {error}")]
-    Campaign {
-        file: String,
-        error: unbloat_experiment::scenario::toml::Error,
-    },
-    #[error("--only: {0}")]
-    Only(String),
-    #[error("{cell}: {error}")]
-    Settings {
-        cell: String,
-        error: settings::SettingsError,
-    },
-    #[error("this campaign runs commands on this machine:\n{0}pass --run-commands to allow them")]
-    Commands(String),
-    #[error("the command {command:?} {why}; fix it, then run the campaign again")]
-    Hook { command: String, why: String },
-    #[error("cannot use the folder {folder}: {error}")]
-    Folder {
-        folder: PathBuf,
-        error: std::io::Error,
-    },
-    #[error(transparent)]
-    Token(#[from] crate::token::TokenError),
-    #[error(transparent)]
-    Stranger(#[from] crate::trust::StrangerError),
-    #[error(
-        "{} is not what a report of a campaign consists of; move it away, or give another --out",
-        .0.display()
-    )]
-    NotOurs(PathBuf),
-    #[error(
-        "the folder {0} is in use by another unbloat process; wait for its end, or give another --out"
-    )]
-    Busy(PathBuf),
-    #[error("{run}: {error}; finished runs are kept: run the same command again to continue")]
-    Measure {
-        run: String,
-        error: Box<dyn std::error::Error + Send + Sync>,
-    },
-    #[error(
-        "the next run needs {0}, and standard input is not a terminal for the prompt; set this up, then run again with --only NAME=VALUE for each"
-    )]
-    ByHand(String),
-    #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] crate::stop::SignalError),
-    #[error(transparent)]
-    Run(#[from] RunError),
-    #[error(transparent)]
-    Output(#[from] OutputError),
-    #[error(transparent)]
-    Print(#[from] PrintError),
-}
-
-pub fn run(args: &Args) -> Result<Exit, CommandError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     let campaign = read(args)?;
     let only = args
         .only
         .iter()
         .map(|text| Only::parse(text, &campaign.axes));
-    let only: Vec<Only> = only.collect::<Result<_, _>>().map_err(CommandError::Only)?;
+    let only: Vec<Only> = only
+        .collect::<Result<_, _>>()
+        .map_err(|error| format!("--only: {error}"))?;
     let place = place(args);
     let folder = match args.list {
         true => Folder::look(&place),
@@ -127,14 +71,11 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
 /// Of a campaign file, in bytes.
 const LONGEST: u64 = 4 << 20;
 
-fn read(args: &Args) -> Result<Campaign, CommandError> {
+fn read(args: &Args) -> Result<Campaign, Failure> {
     let file = args.campaign.display().to_string();
     let read = files::open_any(&args.campaign).and_then(|opened| files::text(opened, LONGEST));
-    let text = read.map_err(|error| CommandError::Read {
-        file: file.clone(),
-        error,
-    })?;
-    Campaign::parse(&text).map_err(|error| CommandError::Campaign { file, error })
+    let text = read.map_err(|error| format!("cannot read {file}: {error}"))?;
+    Campaign::parse(&text).map_err(|error| format!("{file}: {error}").into())
 }
 
 /// The folder depends only on the file's name, so a second call continues the campaign.

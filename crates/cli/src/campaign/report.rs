@@ -2,9 +2,10 @@
 
 use super::args::Args;
 use super::folder::Folder;
-use super::{CommandError, text};
+use super::text;
 use crate::confine::apart;
-use crate::output::{OutputError, tell};
+use crate::exit::Failure;
+use crate::output::tell;
 use crate::print;
 use crate::terminal;
 use serde_json::json;
@@ -20,7 +21,7 @@ use unbloat_table::{Row, Rows, Table};
 /// In the run.json of a report.
 const PROGRAM: &str = "unbloat campaign";
 
-pub fn make(args: &Args, campaign: &Campaign, folder: &Folder) -> Result<(), CommandError> {
+pub fn make(args: &Args, campaign: &Campaign, folder: &Folder) -> Result<(), Failure> {
     let (runs, foreign) = apart(&folder.cells(), || folder.runs(campaign))?;
     let found = table1(&runs);
     let all = tables(campaign, &found, &runs);
@@ -42,15 +43,21 @@ pub fn make(args: &Args, campaign: &Campaign, folder: &Folder) -> Result<(), Com
 }
 
 /// Removes the files of an older report, if that is all that is there.
-fn remove_older(place: &Path) -> Result<(), CommandError> {
-    let foreign = |path: &Path| CommandError::NotOurs(path.to_owned());
+fn remove_older(place: &Path) -> Result<(), Failure> {
+    let foreign = |path: &Path| -> Failure {
+        format!(
+            "{} is not what a report of a campaign consists of; move it away, or give another --out",
+            path.display()
+        )
+        .into()
+    };
     match fs::symlink_metadata(place) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         found if found.as_ref().is_ok_and(fs::Metadata::is_dir) => {}
         _ => return Err(foreign(place)),
     }
     let entries = fs::read_dir(place).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let entries = entries.map_err(OutputError::Write)?;
+    let entries = entries.map_err(|error| format!("cannot write the output: {error}"))?;
     if entries.is_empty() {
         return Ok(());
     }
@@ -65,16 +72,17 @@ fn remove_older(place: &Path) -> Result<(), CommandError> {
         }
     }
     for entry in &entries {
-        fs::remove_file(entry.path()).map_err(OutputError::Write)?;
+        fs::remove_file(entry.path())
+            .map_err(|error| format!("cannot write the output: {error}"))?;
     }
     Ok(())
 }
 
 /// Replaces an older report. Not atomic: the report can be created again at any time.
-fn replace(place: &Path, info: &RunInfo, all: &[(Table, Rows)]) -> Result<(), CommandError> {
+fn replace(place: &Path, info: &RunInfo, all: &[(Table, Rows)]) -> Result<(), Failure> {
     remove_older(place)?;
     let dir = write_tables(place, info, all)?;
-    write_report(&dir).map_err(OutputError::from)?;
+    write_report(&dir)?;
     tell(&dir);
     Ok(())
 }
@@ -167,7 +175,8 @@ mod tests {
         // What somebody put into it keeps all of it.
         let notes = place.join("thesis.txt");
         fs::write(&notes, "years").unwrap();
-        assert!(matches!(write(&info), Err(CommandError::NotOurs(path)) if path == notes));
+        let refused = write(&info).unwrap_err().to_string();
+        assert!(refused.contains("thesis.txt"), "{refused}");
         assert!(place.join(RUN_FILE).exists());
         fs::remove_file(place.join(RUN_FILE)).unwrap();
         assert!(write(&info).is_err());

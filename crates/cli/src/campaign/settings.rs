@@ -1,38 +1,26 @@
 //! Converts a cell's settings to the options of a test.
 
-use crate::trust::{StrangerError, authorities};
+use crate::exit::Failure;
+use crate::trust::authorities;
+use std::fmt::Display;
 use std::path::Path;
 use unbloat_campaign::{Flows, Http, Load, PlanName, Settings, Stack};
-use unbloat_loadtest::apps::{App, ChoiceError};
-use unbloat_loadtest::{Options, Plan, Target, TargetError, Trust};
+use unbloat_loadtest::apps::App;
+use unbloat_loadtest::{Options, Plan, Target, Trust};
 
-#[derive(Debug, thiserror::Error)]
-pub enum SettingsError {
-    #[error("server: {0}")]
-    Server(#[from] TargetError),
-    #[error("pin: expected 64 hexadecimal digits, as `unbloat serve` prints them")]
-    Pin,
-    #[error("echo: expected HOST:PORT")]
-    Echo,
-    #[error("ca: {0}")]
-    Authorities(#[from] StrangerError),
-    #[error("workloads: {0}")]
-    Workload(#[from] ChoiceError),
-}
-
-pub fn options(settings: &Settings, token: Option<String>) -> Result<Options, SettingsError> {
+pub fn options(settings: &Settings, token: Option<String>) -> Result<Options, Failure> {
     let server = settings.server.as_deref().unwrap_or_default();
-    let mut options = Options::of(server.parse::<Target>()?);
+    let mut options = Options::of(server.parse::<Target>().map_err(of("server"))?);
     let apps = settings.workloads.iter().flatten();
     let apps = apps.map(|(name, config)| App::new(name.clone(), config.clone()));
-    options.apps = apps.collect::<Result<_, _>>()?;
+    options.apps = apps.collect::<Result<_, _>>().map_err(of("workloads"))?;
     options.plan = plan(settings, !options.apps.is_empty());
     options.echo = settings.echo.as_deref().map(echo).transpose()?;
     options.trust = Trust {
         ca: settings
             .ca
             .as_ref()
-            .map(|ca| authorities(Path::new(ca)))
+            .map(|ca| authorities(Path::new(ca)).map_err(of("ca")))
             .transpose()?,
         pin: settings.pin.as_deref().map(pin).transpose()?,
         is_blind: settings.insecure.unwrap_or(false),
@@ -85,17 +73,23 @@ fn plan(settings: &Settings, has_apps: bool) -> Plan {
     plan
 }
 
-fn echo(text: &str) -> Result<(String, u16), SettingsError> {
-    let (host, port) = text.rsplit_once(':').ok_or(SettingsError::Echo)?;
-    let port = port.parse().map_err(|_| SettingsError::Echo)?;
+/// Names the setting that is wrong.
+fn of<E: Display>(setting: &str) -> impl Fn(E) -> Failure {
+    move |error| format!("{setting}: {error}").into()
+}
+
+fn echo(text: &str) -> Result<(String, u16), Failure> {
+    let (host, port) = text.rsplit_once(':').ok_or("echo: expected HOST:PORT")?;
+    let port = port.parse().map_err(|_| "echo: expected HOST:PORT")?;
     Ok((host.trim_matches(['[', ']']).to_owned(), port))
 }
 
-fn pin(text: &str) -> Result<[u8; 32], SettingsError> {
+fn pin(text: &str) -> Result<[u8; 32], Failure> {
     let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b':').collect();
-    let nibble = |digit: u8| char::from(digit).to_digit(16).ok_or(SettingsError::Pin);
+    let wrong = "pin: expected 64 hexadecimal digits, as `unbloat serve` prints them";
+    let nibble = |digit: u8| char::from(digit).to_digit(16).ok_or(wrong);
     if digits.len() != 64 {
-        return Err(SettingsError::Pin);
+        return Err(wrong.into());
     }
     let mut pin = [0; 32];
     for (byte, pair) in pin.iter_mut().zip(digits.chunks_exact(2)) {
@@ -109,13 +103,13 @@ mod tests {
     use super::*;
     use unbloat_campaign::Campaign;
 
-    fn of(text: &str) -> Result<Options, SettingsError> {
+    fn read(text: &str) -> Result<Options, Failure> {
         let campaign = Campaign::parse(&format!("server = \"box\"\n{text}")).unwrap();
         options(&campaign.cells()[0].settings, None)
     }
 
     fn loads(text: &str) -> Vec<&'static str> {
-        let options = of(text).unwrap();
+        let options = read(text).unwrap();
         options
             .plan
             .stages
@@ -144,14 +138,16 @@ mod tests {
             "http = \"1.1\"\nflows = 3\nreceive_window = \"64 KiB\"\ncongestion_control = \"reno\"\nplan = \"glance\"\nstack = \"as_is\"\necho = \"other:2112\"\npin = \"{}\"",
             "ab".repeat(32)
         );
-        let options = of(&text).unwrap();
+        let options = read(&text).unwrap();
         assert_eq!(options.flows, unbloat_loadtest::Flows::Fixed(3));
         assert_eq!(options.http, unbloat_loadtest::Http::One);
         assert_eq!(options.echo, Some(("other".to_owned(), 2112)));
         assert_eq!(options.trust.pin, Some([0xab; 32]));
         assert_eq!(options.plan.name, "glance");
         assert_eq!(options.plan.stages[0].stack, unbloat_loadtest::Stack::AsIs);
-        assert!(matches!(of("pin = \"12\""), Err(SettingsError::Pin)));
-        assert!(matches!(of("echo = \"x\""), Err(SettingsError::Echo)));
+        for (setting, why) in [("pin = \"12\"", "pin: "), ("echo = \"x\"", "echo: ")] {
+            let refused = read(setting).unwrap_err().to_string();
+            assert!(refused.starts_with(why), "{refused}");
+        }
     }
 }

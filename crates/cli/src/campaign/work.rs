@@ -1,10 +1,10 @@
 //! Measures the missing runs.
 
-use super::CommandError;
 use super::folder::Folder;
 use super::hooks;
 use super::measure::{Came, Measure};
 use crate::events::bar_target;
+use crate::exit::Failure;
 use crate::print::note;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
@@ -26,7 +26,7 @@ pub struct Work<'a> {
 
 impl Work<'_> {
     /// Measures all jobs; returns whether it was stopped early. A stopped run is not kept; it is measured again next time.
-    pub fn all(&self, jobs: &[Job], measure: &mut impl Measure) -> Result<bool, CommandError> {
+    pub fn all(&self, jobs: &[Job], measure: &mut impl Measure) -> Result<bool, Failure> {
         let cells = self.campaign.cells();
         let bar = self.bar(jobs.len() as u64);
         let mut at_hand: Vec<(String, String)> = Vec::new();
@@ -62,15 +62,17 @@ impl Work<'_> {
         cell: &Cell,
         measure: &mut impl Measure,
         bar: &ProgressBar,
-    ) -> Result<Option<Came>, CommandError> {
+    ) -> Result<Option<Came>, Failure> {
         bar.set_message(cell.title());
         hooks::before(cell)?;
         let mut tell = |words: &str| bar.set_message(format!("{}: {words}", cell.title()));
         let came = measure.measure(cell, self.stop, &mut tell);
         let undone = hooks::after(cell);
-        let came = came.map_err(|error| CommandError::Measure {
-            run: cell.title(),
-            error,
+        let came = came.map_err(|error| {
+            format!(
+                "{run}: {error}; finished runs are kept: run the same command again to continue",
+                run = cell.title()
+            )
         })?;
         undone.and(Ok(came))
     }
@@ -81,7 +83,7 @@ impl Work<'_> {
         cell: &Cell,
         at_hand: &mut Vec<(String, String)>,
         bar: &ProgressBar,
-    ) -> Result<(), CommandError> {
+    ) -> Result<(), Failure> {
         let axes = self.campaign.axes.iter().filter(|axis| axis.is_manual);
         let wanted: Vec<(String, String)> = axes
             .filter(|axis| self.only.iter().all(|only| only.axis != axis.name))
@@ -96,7 +98,7 @@ impl Work<'_> {
             .collect();
         let words = words.join(" ");
         if !stdin().is_terminal() {
-            return Err(CommandError::ByHand(words));
+            return Err(format!("the next run needs {words}, and standard input is not a terminal for the prompt; set this up, then run again with --only NAME=VALUE for each").into());
         }
         bar.suspend(|| {
             note!("Next: {words}. Set this up, then press Enter (Ctrl-C: continue later).");
@@ -221,7 +223,10 @@ mod tests {
                 stop: &stop,
             };
             let result = work.all(&left, &mut fake);
-            let is_cut = matches!(result, Ok(true) | Err(CommandError::Measure { .. }));
+            let is_cut = match result {
+                Ok(is_cut) => is_cut,
+                Err(error) => error.to_string().contains("finished runs are kept"),
+            };
             made += fake.runs - usize::from(is_cut);
             ends += 1;
             assert!(ends < 10, "it never ends");

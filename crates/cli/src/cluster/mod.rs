@@ -5,9 +5,9 @@ mod args;
 pub use args::Args;
 
 use crate::analyze::{self, tell};
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::print::{self, PrintError, note};
+use crate::print::{self, note};
 use crate::stop::stop_on_ctrl_c;
 use crate::terminal;
 use args::{DealArgs, IndexArgs, MergeArgs, PlanArgs, ShardArgs, Step};
@@ -15,23 +15,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::sync::atomic::Ordering;
 use unbloat_api::cluster::steps::AskedCut;
-use unbloat_api::cluster::{MergeError, merge, steps};
+use unbloat_api::cluster::{merge, steps};
 use unbloat_api::folder::NewRun;
 use unbloat_html::verdict_text;
 
-#[derive(Debug, thiserror::Error)]
-pub enum CommandError {
-    #[error(transparent)]
-    Step(#[from] steps::ClusterError),
-    #[error(transparent)]
-    Merge(#[from] MergeError),
-    #[error("cannot install the Ctrl-C handler: {0}")]
-    Signals(#[from] crate::stop::SignalError),
-    #[error(transparent)]
-    Print(#[from] PrintError),
-}
-
-pub fn run(args: &Args) -> Result<Exit, CommandError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     let stop = stop_on_ctrl_c()?;
     let is_stopped = || stop.load(Ordering::Relaxed);
     let done = match &args.step {
@@ -43,12 +31,14 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
         Step::Merge(args) => run_of(args),
     };
     match done {
-        Err(CommandError::Step(steps::ClusterError::Stopped)) => Ok(Exit::Interrupted),
+        Err(error) if matches!(error.downcast_ref(), Some(steps::ClusterError::Stopped)) => {
+            Ok(Exit::Interrupted)
+        }
         other => other,
     }
 }
 
-fn index(args: &IndexArgs, is_stopped: &dyn Fn() -> bool) -> Result<Exit, CommandError> {
+fn index(args: &IndexArgs, is_stopped: &dyn Fn() -> bool) -> Result<Exit, Failure> {
     let place = steps::Place::open(&args.place.place)?;
     let reading = steps::Reading {
         client_nets: args.orientation.client_net.clone(),
@@ -84,7 +74,7 @@ pub struct PlanDocument {
     buckets: u32,
 }
 
-fn plan(args: &PlanArgs) -> Result<Exit, CommandError> {
+fn plan(args: &PlanArgs) -> Result<Exit, Failure> {
     let place = steps::Place::open(&args.place.place)?;
     let asked = AskedCut {
         slices: args.slices,
@@ -108,7 +98,7 @@ fn plan(args: &PlanArgs) -> Result<Exit, CommandError> {
     Ok(Exit::Complete)
 }
 
-fn deal(args: &DealArgs, is_stopped: &dyn Fn() -> bool) -> Result<Exit, CommandError> {
+fn deal(args: &DealArgs, is_stopped: &dyn Fn() -> bool) -> Result<Exit, Failure> {
     let place = steps::Place::open(&args.place.place)?;
     let all = steps::Plan::of(&place)?.cut.slices;
     for slice in given_or_all(&args.slice, all) {
@@ -118,7 +108,7 @@ fn deal(args: &DealArgs, is_stopped: &dyn Fn() -> bool) -> Result<Exit, CommandE
     Ok(Exit::Complete)
 }
 
-fn seal(place: &str, is_stopped: &dyn Fn() -> bool) -> Result<Exit, CommandError> {
+fn seal(place: &str, is_stopped: &dyn Fn() -> bool) -> Result<Exit, Failure> {
     let sealed = steps::seal(&steps::Place::open(place)?, is_stopped)?;
     for slice in &sealed.dealt_again {
         note!("slice {slice} was dealt again, because the packets before it did not tell enough");
@@ -126,7 +116,7 @@ fn seal(place: &str, is_stopped: &dyn Fn() -> bool) -> Result<Exit, CommandError
     Ok(Exit::Complete)
 }
 
-fn shard(args: &ShardArgs, is_stopped: &dyn Fn() -> bool) -> Result<Exit, CommandError> {
+fn shard(args: &ShardArgs, is_stopped: &dyn Fn() -> bool) -> Result<Exit, Failure> {
     let place = steps::Place::open(&args.place.place)?;
     let all = steps::Plan::of(&place)?.cut.buckets;
     for bucket in given_or_all(&args.bucket, all) {
@@ -143,7 +133,7 @@ fn given_or_all(given: &[u32], all: u32) -> Vec<u32> {
     }
 }
 
-fn run_of(args: &MergeArgs) -> Result<Exit, CommandError> {
+fn run_of(args: &MergeArgs) -> Result<Exit, Failure> {
     let place = steps::Place::open(&args.place.place)?;
     let (outcome, stored) = merge(
         &place,

@@ -1,7 +1,7 @@
 //! The tree of commands, grouped by what the user wants.
 
 use crate::events::VerboseArgs;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::print::note;
 #[cfg(feature = "runs")]
 use crate::{analyze, compare, model, report, runs, schema};
@@ -205,15 +205,8 @@ fn groups() -> Vec<(&'static str, clap::Command)> {
     ]
 }
 
-fn run<A, E: std::fmt::Display>(
-    args: &A,
-    command: impl FnOnce(&A) -> Result<Exit, E>,
-) -> Result<Exit, String> {
-    command(args).map_err(|error| error.to_string())
-}
-
 impl Command {
-    pub fn run(&self) -> Result<Exit, String> {
+    pub fn run(&self) -> Result<Exit, Failure> {
         match self {
             #[cfg(feature = "runs")]
             Command::Observe(command) => command.run(),
@@ -229,66 +222,66 @@ impl Command {
 
 #[cfg(feature = "runs")]
 impl Observe {
-    fn run(&self) -> Result<Exit, String> {
+    fn run(&self) -> Result<Exit, Failure> {
         match self {
-            Observe::Analyze(args) => run(&**args, analyze::run),
+            Observe::Analyze(args) => analyze::run(args),
             #[cfg(feature = "full")]
-            Observe::Watch(args) => run(args, watch::run),
+            Observe::Watch(args) => watch::run(args),
             #[cfg(feature = "full")]
-            Observe::Monitor(args) => run(&**args, monitor::run),
-            Observe::Runs(args) => run(args, runs::run),
-            Observe::Report(args) => run(args, report::run),
-            Observe::Compare(args) => run(args, compare::run),
+            Observe::Monitor(args) => monitor::run(args),
+            Observe::Runs(args) => runs::run(args),
+            Observe::Report(args) => report::run(args),
+            Observe::Compare(args) => compare::run(args),
             #[cfg(feature = "full")]
-            Observe::Cluster(args) => run(args, cluster::run),
-            Observe::Schema(args) => run(args, schema::run),
+            Observe::Cluster(args) => cluster::run(args),
+            Observe::Schema(args) => schema::run(args),
             #[cfg(feature = "full")]
-            Observe::Pages(args) => run(args, pages::run),
+            Observe::Pages(args) => pages::run(args),
         }
     }
 }
 
 #[cfg(feature = "router")]
 impl TestPath {
-    fn run(&self) -> Result<Exit, String> {
+    fn run(&self) -> Result<Exit, Failure> {
         match self {
-            TestPath::Test(args) => run(&**args, loadtest::run),
-            TestPath::Locate(args) => run(&**args, locate::run),
+            TestPath::Test(args) => loadtest::run(args),
+            TestPath::Locate(args) => locate::run(args),
             #[cfg(feature = "full")]
-            TestPath::Campaign(args) => run(&**args, campaign::run),
-            TestPath::Serve(args) => run(&**args, serve::run),
-            TestPath::Doctor(args) => run(args, doctor::run),
+            TestPath::Campaign(args) => campaign::run(args),
+            TestPath::Serve(args) => serve::run(args),
+            TestPath::Doctor(args) => doctor::run(args),
         }
     }
 }
 
 #[cfg(feature = "runs")]
 impl Experiment {
-    fn run(&self) -> Result<Exit, String> {
+    fn run(&self) -> Result<Exit, Failure> {
         match self {
             #[cfg(feature = "full")]
-            Experiment::Sim(args) => run(&**args, sim::run),
+            Experiment::Sim(args) => sim::run(args),
             #[cfg(feature = "full")]
-            Experiment::Lab(args) => run(args, lab::run),
-            Experiment::Model(args) => run(&**args, model::run),
+            Experiment::Lab(args) => lab::run(args),
+            Experiment::Model(args) => model::run(args),
             #[cfg(feature = "full")]
-            Experiment::Paper(args) => run(&**args, paper::run),
+            Experiment::Paper(args) => paper::run(args),
             #[cfg(feature = "full")]
-            Experiment::Demo(args) => run(args, demo::run),
+            Experiment::Demo(args) => demo::run(args),
         }
     }
 }
 
 #[cfg(feature = "router")]
 impl Cure {
-    fn run(&self) -> Result<Exit, String> {
+    fn run(&self) -> Result<Exit, Failure> {
         match self {
-            Cure::Fix(args) => run(&**args, fix::run),
-            Cure::Sqm(args) => run(&**args, sqm::run),
-            Cure::Shape(args) => run(&**args, shape::run),
-            Cure::Autorate(args) => run(&**args, autorate::run),
-            Cure::Uplink(args) => run(args, uplink::run),
-            Cure::Drwa(args) => run(&**args, drwa::run),
+            Cure::Fix(args) => fix::run(args),
+            Cure::Sqm(args) => sqm::run(args),
+            Cure::Shape(args) => shape::run(args),
+            Cure::Autorate(args) => autorate::run(args),
+            Cure::Uplink(args) => uplink::run(args),
+            Cure::Drwa(args) => drwa::run(args),
         }
     }
 }

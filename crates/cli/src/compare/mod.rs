@@ -5,31 +5,19 @@ mod args;
 pub use args::Args;
 
 use crate::confine::{May, confine};
-use crate::exit::Exit;
-use crate::output::{OutputError, Wanted};
-use crate::print::{note, out};
+use crate::exit::{Exit, Failure};
+use crate::output::Wanted;
+use crate::print::{PrintError, note, out};
 use crate::terminal;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use unbloat_api::compare::{
-    Document, PAGE, Pair, SideBySideError, side_by_side, write_folder, write_page,
-};
+use unbloat_api::compare::{Document, PAGE, Pair, side_by_side, write_folder, write_page};
 use unbloat_compare::{Comparison, Overall, all_rows};
 use unbloat_html::comparison_text;
 use unbloat_text::Tone;
 use unbloat_untrusted::styled;
 
-#[derive(Debug, thiserror::Error)]
-pub enum CompareCommandError {
-    #[error(transparent)]
-    Compare(#[from] SideBySideError),
-    #[error(transparent)]
-    Output(#[from] OutputError),
-    #[error("cannot write the comparison: {0}")]
-    Write(#[from] std::io::Error),
-}
-
-pub fn run(args: &Args) -> Result<Exit, CompareCommandError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     let mut files = vec![(May::Read, &args.a), (May::Read, &args.b)];
     files.extend(
         [&args.out, &args.output]
@@ -65,10 +53,12 @@ fn point_to(page: &Path) {
     note!("page    {}", page.display());
 }
 
-fn print(args: &Args, comparison: &Comparison) -> Result<(), CompareCommandError> {
+fn print(args: &Args, comparison: &Comparison) -> Result<(), Failure> {
     let mut out = BufWriter::new(out());
     match args.format {
-        None if args.json => out.write_all(Document::of(comparison).text()?.as_bytes())?,
+        None if args.json => out
+            .write_all(Document::of(comparison).text()?.as_bytes())
+            .map_err(PrintError::from)?,
         None => {
             let text = comparison_text(comparison, terminal::width(), args.rows);
             let tone = match comparison.verdict.overall {
@@ -78,7 +68,7 @@ fn print(args: &Args, comparison: &Comparison) -> Result<(), CompareCommandError
                 Overall::Changed => Tone::Strong,
             };
             let text = terminal::stdout().lay(&styled(&tone.paint_first(&text)));
-            out.write_all(text.as_bytes())?;
+            out.write_all(text.as_bytes()).map_err(PrintError::from)?;
         }
         Some(kind) => {
             let wanted = Wanted {
@@ -89,5 +79,5 @@ fn print(args: &Args, comparison: &Comparison) -> Result<(), CompareCommandError
             wanted.print(&all_rows(comparison))?;
         }
     }
-    Ok(out.flush()?)
+    Ok(out.flush().map_err(PrintError::from)?)
 }

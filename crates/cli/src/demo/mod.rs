@@ -2,22 +2,19 @@
 
 mod simulated;
 
-use crate::exit::Exit;
-use crate::lab::{ShellError, behind};
-use crate::output::OutputError;
-use crate::print::{PrintError, note};
+use crate::exit::{Exit, Failure, cannot};
+use crate::lab::behind;
+use crate::print::note;
 use crate::recovery;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::Deserialize;
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
-use unbloat_api::experiment::PlanError;
 use unbloat_api::folder::run_dir;
-use unbloat_lab::{LabError, Shell};
-use unbloat_undo::UndoError;
+use unbloat_lab::Shell;
 
 /// Test, fix and test again over an emulated path (root, one minute).
 ///
@@ -38,41 +35,16 @@ pub struct Args {
     quiet: bool,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum DemoError {
-    #[error(transparent)]
-    Shell(#[from] ShellError),
-    #[error(transparent)]
-    Lab(#[from] LabError),
-    #[error(transparent)]
-    Output(#[from] OutputError),
-    #[error("cannot start another unbloat process: {0}")]
-    Start(#[source] io::Error),
-    #[error("the demo's server did not start: {0}")]
-    Server(String),
-    #[error("cannot write {path}: {source}", path = path.display())]
-    Write { path: PathBuf, source: io::Error },
-    #[error(transparent)]
-    Undo(#[from] UndoError),
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] crate::stop::SignalError),
-    #[error(transparent)]
-    Print(#[from] PrintError),
-}
-
 /// Falls back to the simulator where hosts cannot be made, or where the machine is too busy for a valid test.
-pub fn run(args: &Args) -> Result<Exit, DemoError> {
-    let reason = match live(args) {
-        Ok(Exit::Untrusted) => "this machine was too busy for a valid test".to_owned(),
-        Err(
-            error @ (DemoError::Shell(_)
-            | DemoError::Lab(_)
-            | DemoError::Undo(_)
-            | DemoError::Server(_)),
-        ) => error.to_string(),
-        done => return done,
+pub fn run(args: &Args) -> Result<Exit, Failure> {
+    // Must run before the first thread.
+    let _guard = recovery::guarded()?;
+    let reason = match bed() {
+        Ok((shell, server)) => match cure(args, &shell, server)? {
+            Exit::Untrusted => "this machine was too busy for a valid test".to_owned(),
+            exit => return Ok(exit),
+        },
+        Err(error) => error.to_string(),
     };
     note!("unbloat: {reason}");
     note!(
@@ -81,7 +53,8 @@ pub fn run(args: &Args) -> Result<Exit, DemoError> {
     simulated::run()
 }
 
-fn live(args: &Args) -> Result<Exit, DemoError> {
+/// The path, and the server behind it.
+fn bed() -> Result<(Shell, Server), Failure> {
     let path = [
         "shell",
         "--rate-down",
@@ -97,15 +70,17 @@ fn live(args: &Args) -> Result<Exit, DemoError> {
         "--",
         "nothing",
     ];
-    // Must run before the first thread.
-    let _guard = recovery::guarded()?;
     let shell = behind(&path)?;
     note!(
         "unbloat: emulated path on this machine: 20 Mbit/s down with a buffer of 1 MB, 5 Mbit/s up with 400 kB"
     );
     let server = Server::start(&shell)?;
-    let out = run_dir(args.out.as_deref(), "demo").map_err(OutputError::from)?;
-    std::fs::create_dir_all(&out).map_err(writing(&out))?;
+    Ok((shell, server))
+}
+
+fn cure(args: &Args, shell: &Shell, server: Server) -> Result<Exit, Failure> {
+    let out = run_dir(args.out.as_deref(), "demo")?;
+    std::fs::create_dir_all(&out).map_err(cannot("write", &out))?;
     let status = shell
         .command(program()?)?
         .args(["fix", &server.name, "--pin", &server.fingerprint, "--yes"])
@@ -115,7 +90,7 @@ fn live(args: &Args) -> Result<Exit, DemoError> {
         .arg("--out")
         .arg(&out)
         .status()
-        .map_err(DemoError::Start)?;
+        .map_err(|error| format!("cannot start another unbloat process: {error}"))?;
     drop(server);
     Ok(match status.code() {
         Some(5) => Exit::Untrusted,
@@ -123,13 +98,9 @@ fn live(args: &Args) -> Result<Exit, DemoError> {
     })
 }
 
-fn program() -> Result<PathBuf, DemoError> {
-    std::env::current_exe().map_err(DemoError::Start)
-}
-
-fn writing(path: &Path) -> impl FnOnce(io::Error) -> DemoError {
-    let path = path.to_owned();
-    |source| DemoError::Write { path, source }
+fn program() -> Result<PathBuf, Failure> {
+    std::env::current_exe()
+        .map_err(|error| format!("cannot start another unbloat process: {error}").into())
 }
 
 /// The server of the test, on the far side of the path.
@@ -149,7 +120,7 @@ struct Said {
 }
 
 impl Server {
-    fn start(shell: &Shell) -> Result<Server, DemoError> {
+    fn start(shell: &Shell) -> Result<Server, Failure> {
         // Any port that is free: this host may run a server of its own.
         let listen = SocketAddr::from((shell.outside(), 0)).to_string();
         let mut server = Command::new(program()?);
@@ -169,7 +140,7 @@ impl Server {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(DemoError::Start)?;
+            .map_err(|error| format!("cannot start another unbloat process: {error}"))?;
         let mut said = BufReader::new(child.stdout.take().expect("it is piped"));
         let mut line = String::new();
         let read = said.read_line(&mut line);
@@ -184,7 +155,7 @@ impl Server {
             let _ = child.wait();
             let last = reason.lines().last().unwrap_or("it gave no reason");
             let last = last.trim_start_matches("unbloat: ").to_owned();
-            return Err(DemoError::Server(last));
+            return Err(format!("the demo's server did not start: {last}").into());
         };
         Ok(Server {
             child,

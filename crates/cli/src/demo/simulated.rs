@@ -1,7 +1,6 @@
 //! The demo without hosts: the same kind of path before and after, in the simulator.
 
-use super::DemoError;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::print;
 use crate::stop::stop_on_ctrl_c;
 use std::convert::Infallible;
@@ -14,7 +13,7 @@ const QUEUES: &str =
     r#"link.down.queue=[{kind="droptail",limit="1 MB"},{kind="cake",rate="19 Mbit/s"}]"#;
 
 /// Simulates the path without and with a shaper, and prints both.
-pub fn run() -> Result<Exit, DemoError> {
+pub fn run() -> Result<Exit, Failure> {
     let changes = Changes {
         set: &[QUEUES.to_owned()],
         seed: None,

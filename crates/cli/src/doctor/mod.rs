@@ -2,8 +2,8 @@
 
 mod checks;
 
-use crate::exit::Exit;
-use crate::print::{self, PrintError};
+use crate::exit::{Exit, Failure};
+use crate::print::{self};
 use checks::{Check, State};
 use console::{Alignment, pad_str, style};
 use schemars::JsonSchema;
@@ -42,7 +42,7 @@ pub struct Diagnosis {
     checks: Vec<Check>,
 }
 
-pub fn run(args: &Args) -> Result<Exit, PrintError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     let diagnosis = diagnosis();
     match args.json {
         true => print::raw(&print::document(&diagnosis)?)?,

@@ -8,8 +8,8 @@ pub use text::Line;
 
 use crate::dry_run;
 use crate::events;
-use crate::exit::Exit;
-use crate::interface::{self, NoInterface};
+use crate::exit::{Exit, Failure};
+use crate::interface::{self};
 use crate::print::{self, PrintError};
 use crate::recovery;
 use crate::span::duration;
@@ -30,25 +30,7 @@ const NAP: Duration = Duration::from_millis(50);
 /// Time that a command has to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 
-#[derive(Debug, thiserror::Error)]
-pub enum CommandError {
-    #[error(transparent)]
-    Interface(#[from] NoInterface),
-    #[error(transparent)]
-    Window(#[from] WindowError),
-    #[error("cannot start the process that releases the windows if this one is killed: {0}")]
-    Guard(#[source] io::Error),
-    #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] crate::stop::SignalError),
-    #[error("cannot run {command:?}: {source}")]
-    Run { command: String, source: io::Error },
-    #[error("input or output failed: {0}")]
-    Write(#[from] io::Error),
-    #[error(transparent)]
-    Print(#[from] PrintError),
-}
-
-pub fn run(args: &Args) -> Result<Exit, CommandError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     args.interface().map_or(Ok(()), interface::check)?;
     if args.dry_run {
         dry_run::print(&steps(args)?, args.json)?;
@@ -75,7 +57,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
 }
 
 /// What `run` would do; changes nothing.
-fn steps(args: &Args) -> Result<Vec<String>, CommandError> {
+fn steps(args: &Args) -> Result<Vec<String>, Failure> {
     let options = args.options();
     options.check()?;
     let law = options.law.name();
@@ -117,11 +99,13 @@ fn sweep_own() {
     }
 }
 
-fn hold(args: &Args, group: Cgroup, is_own: bool) -> Result<Exit, CommandError> {
+fn hold(args: &Args, group: Cgroup, is_own: bool) -> Result<Exit, Failure> {
     group.claim()?;
     let mut hold = Hold::begin(&group, &args.options())?;
     // Must run before a second thread exists.
-    let guard = guard(&mut hold, &group, is_own).map_err(CommandError::Guard)?;
+    let guard = guard(&mut hold, &group, is_own).map_err(|error| {
+        format!("cannot start the process that releases the windows if this one is killed: {error}")
+    })?;
     let stop = stop_on_ctrl_c()?;
     let mut child = match args.command.is_empty() {
         true => None,
@@ -136,18 +120,17 @@ fn hold(args: &Args, group: Cgroup, is_own: bool) -> Result<Exit, CommandError> 
     looked
 }
 
-fn start(args: &Args, group: &Cgroup) -> Result<Child, CommandError> {
+fn start(args: &Args, group: &Cgroup) -> Result<Child, Failure> {
     let (program, rest) = args.command.split_first().expect("the caller has looked");
     let mut command = Command::new(program);
     command.args(rest);
     if args.json {
-        command.stdout(Stdio::from(stderr_again()?));
+        command.stdout(Stdio::from(stderr_again().map_err(PrintError::from)?));
     }
     group.admit(&mut command)?;
-    command.spawn().map_err(|source| CommandError::Run {
-        command: program.to_string_lossy().into_owned(),
-        source,
-    })
+    command
+        .spawn()
+        .map_err(|source| format!("cannot run {:?}: {source}", program.to_string_lossy()).into())
 }
 
 fn stderr_again() -> io::Result<std::os::fd::OwnedFd> {
@@ -163,7 +146,7 @@ fn look(
     flows: Flows<'_>,
     mut child: Option<&mut Child>,
     stop: &AtomicBool,
-) -> Result<Exit, CommandError> {
+) -> Result<Exit, Failure> {
     let begun = Instant::now();
     let span = args.duration.map(duration);
     let mut view = View::new(args);
@@ -171,7 +154,8 @@ fn look(
     loop {
         let status = child
             .as_mut()
-            .map_or(Ok(None), |running| running.try_wait())?;
+            .map_or(Ok(None), |running| running.try_wait())
+            .map_err(|error| format!("cannot wait for the command: {error}"))?;
         let is_over = span.is_some_and(|most| begun.elapsed() >= most);
         let is_stopped = stop.load(Ordering::Relaxed);
         let ends = status.is_some() || is_over || is_stopped;
@@ -225,7 +209,7 @@ impl View {
     }
 
     /// Returns whether the output still has a reader.
-    fn show(&mut self, flows: &[Flow], is_last: bool) -> Result<bool, CommandError> {
+    fn show(&mut self, flows: &[Flow], is_last: bool) -> Result<bool, Failure> {
         if self.is_json {
             return match print::json(&Line::of(flows)) {
                 // Not an error: the windows are released as at any end.
@@ -234,13 +218,15 @@ impl View {
             };
         }
         if self.term.is_term() && !events::are_shown() {
-            self.term.clear_last_lines(self.drawn)?;
+            self.term
+                .clear_last_lines(self.drawn)
+                .map_err(PrintError::from)?;
         } else if !is_last || flows.is_empty() {
             return Ok(true);
         }
         let table = text::table(flows, terminal::stdout().columns);
         self.drawn = table.lines().count();
-        self.term.write_line(&table)?;
+        self.term.write_line(&table).map_err(PrintError::from)?;
         Ok(true)
     }
 }

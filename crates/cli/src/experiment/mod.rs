@@ -6,51 +6,15 @@ mod progress;
 pub use args::Common;
 pub use progress::ProgressLine;
 
-use crate::exit::Exit;
-use crate::output::{OutputError, write_run};
-use crate::print::{self, PrintError};
+use crate::exit::{Exit, Failure};
+use crate::output::write_run;
+use crate::print::{self};
 use crate::terminal;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use unbloat_api::experiment::{
     Changes, Plan, PlanError, Runner, all, info, is_series, run_all, text, unknown,
 };
-
-#[derive(Debug, thiserror::Error)]
-pub enum ExperimentError {
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    #[error(transparent)]
-    Output(#[from] OutputError),
-    #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] crate::stop::SignalError),
-    #[error(transparent)]
-    Undo(#[from] unbloat_undo::UndoError),
-    #[error(
-        "captures need a single run with a folder: omit --repeats, [sweep] and arrays in --set, and give --out if --format is given"
-    )]
-    Captures,
-    #[error(transparent)]
-    Guest(#[from] unbloat_uml::GuestError),
-    #[error(
-        "virtual time in the guest stopped {at} after the start and did not advance for {} s; a program in the guest probably waits in a busy loop", patience.as_secs()
-    )]
-    Stalled {
-        at: unbloat_units::Delta,
-        patience: std::time::Duration,
-    },
-    #[error("cannot read the results of the guest: {0}")]
-    HandedBack(String),
-    #[error("argument {} is not valid UTF-8, which --virtual requires", argument.to_string_lossy())]
-    Argument { argument: std::ffi::OsString },
-    #[error(transparent)]
-    Lab(#[from] unbloat_lab::LabError),
-    /// The results are printed and written nevertheless.
-    #[error("{0}")]
-    Show(String),
-    #[error(transparent)]
-    Print(#[from] PrintError),
-}
 
 /// The plan of the options.
 pub fn plan(args: &Common) -> Result<Plan, PlanError> {
@@ -73,9 +37,9 @@ pub fn plan(args: &Common) -> Result<Plan, PlanError> {
 pub fn run(
     args: &Common,
     plan: &Plan,
-    runner: &impl Runner<ExperimentError>,
+    runner: &impl Runner<Failure>,
     stop: &AtomicBool,
-) -> Result<(Exit, Option<PathBuf>), ExperimentError> {
+) -> Result<(Exit, Option<PathBuf>), Failure> {
     let progress = ProgressLine::of(plan, runner, args.quiet);
     let campaign = run_all(plan, runner, &progress, stop);
     progress.finish();
@@ -95,7 +59,7 @@ pub fn run(
     if !campaign.is_cut
         && let Some(unknown) = unknown(plan, &campaign)
     {
-        return Err(ExperimentError::Show(unknown));
+        return Err(unknown.into());
     }
     let exit = match () {
         () if campaign.is_cut => Exit::Interrupted,

@@ -6,17 +6,16 @@ mod window;
 
 pub use args::Args;
 
-use crate::exit::Exit;
-use crate::keep::{self, Keep, KeepError};
-use crate::loadtest::{self, Locating, RunTestError, StoredError};
+use crate::exit::{Exit, Failure};
+use crate::keep::{self, Keep};
+use crate::loadtest::{self, Locating};
 use crate::print::{self, PrintError, note};
 use crate::recovery;
-use crate::route::RouteError;
-use crate::shaping::{Search, SearchError, ShapingError};
+use crate::shaping::{Distrusted, Search};
 use crate::stop::stop_on_ctrl_c;
 use place::{Cures, Placed};
 use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use unbloat_fix::{
     Document, Effect, Judgement, Proposal, Reach, Untreated, judge, propose, searched,
@@ -24,62 +23,24 @@ use unbloat_fix::{
 use unbloat_loadtest::{Load, Options};
 use unbloat_os::privilege::{Capability, may};
 use unbloat_responsiveness::document::Test;
-use unbloat_rwnd::WindowError;
-use unbloat_sqm::{PlanError, Tried};
+use unbloat_sqm::Tried;
 use unbloat_undo::Journals;
 use unbloat_units::{Both, Direction, Framing};
 
-#[derive(Debug, thiserror::Error)]
-pub enum FixError {
-    #[error(transparent)]
-    Test(#[from] RunTestError),
-    #[error("`fix` cannot run a sweep: give at most one congestion control and one receive window")]
-    Sweep,
-    #[error(transparent)]
-    Stored(#[from] StoredError),
-    #[error("{path} is a test of {found}, not of {wanted}; give a run with the same server", path = path.display())]
-    OtherTarget {
-        path: PathBuf,
-        found: String,
-        wanted: String,
-    },
-    #[error(transparent)]
-    Route(#[from] RouteError),
-    #[error(
-        "cannot change queues of this host without CAP_NET_ADMIN; run as root (`sudo unbloat fix`), or give --dry-run or --router HOST"
-    )]
-    NoRoot,
-    #[error(transparent)]
-    Undo(#[from] unbloat_undo::UndoError),
-    #[error("the test has no server address to find the device with; give --interface")]
-    NoAddress,
-    #[error(transparent)]
-    Keep(#[from] KeepError),
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    #[error(transparent)]
-    Shaping(#[from] ShapingError),
-    #[error(transparent)]
-    Search(#[from] SearchError),
-    #[error(transparent)]
-    Window(#[from] WindowError),
-    #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] crate::stop::SignalError),
-    #[error(transparent)]
-    Print(#[from] PrintError),
-}
-
-pub fn run(args: &Args) -> Result<Exit, FixError> {
-    let mut all = args.options.options().map_err(RunTestError::Args)?;
+pub fn run(args: &Args) -> Result<Exit, Failure> {
+    let mut all = args.options.options()?;
     let (Some(options), true) = (all.pop(), all.is_empty()) else {
-        return Err(FixError::Sweep);
+        return Err(
+            "`fix` cannot run a sweep: give at most one congestion control and one receive window"
+                .into(),
+        );
     };
     // Must run before the first thread and the first claim.
     let _guard = (!args.dry_run).then(recovery::guarded).transpose()?;
     if !args.dry_run && args.router.is_none() {
         // Fail now, not after a minute of testing.
         if !may(Capability::NetAdmin) {
-            return Err(FixError::NoRoot);
+            return Err("cannot change queues of this host without CAP_NET_ADMIN; run as root (`sudo unbloat fix`), or give --dry-run or --router HOST".into());
         }
         recovery::journals()?;
     }
@@ -132,8 +93,8 @@ pub fn run(args: &Args) -> Result<Exit, FixError> {
         trials: Vec::new(),
     };
     match cure.run() {
-        Err(FixError::Search(SearchError::Distrusted(reason))) => {
-            note!("unbloat: {}", SearchError::Distrusted(reason));
+        Err(error) if error.is::<Distrusted>() => {
+            note!("unbloat: {error}");
             note!("unbloat: rolled back: the previous state is restored");
             Ok(Exit::Untrusted)
         }
@@ -153,7 +114,7 @@ struct Cure<'a> {
 }
 
 impl Cure<'_> {
-    fn run(mut self) -> Result<Exit, FixError> {
+    fn run(mut self) -> Result<Exit, Failure> {
         if self.args.search && self.search(Both::default())? == Searched::Stopped {
             return Ok(Exit::Interrupted);
         }
@@ -248,7 +209,7 @@ impl Cure<'_> {
     }
 
     /// Leaves the fix in place, with `--keep` after a reboot too. Returns how to remove it, or how to run it.
-    fn stay(&self, placed: Placed<'_>) -> Result<String, FixError> {
+    fn stay(&self, placed: Placed<'_>) -> Result<String, Failure> {
         if self.args.passing {
             placed.release()?;
             return Ok("removed again, with the path of the demo".to_owned());
@@ -282,7 +243,7 @@ impl Cure<'_> {
     }
 
     /// Applies the fix and repeats the test. None: stopped, and the change was rolled back.
-    fn prove(&self, name: &str) -> Result<Option<(Placed<'_>, Proof)>, FixError> {
+    fn prove(&self, name: &str) -> Result<Option<(Placed<'_>, Proof)>, Failure> {
         let placed = self.cures.apply()?;
         let options = Options {
             is_shaped: Both::of(|way| self.proposal.treats(way)),
@@ -312,7 +273,7 @@ impl Cure<'_> {
     }
 
     /// Searches for other rates of the shaped directions, but for those that are settled. A direction for which there are none keeps its rate.
-    fn search(&mut self, settled: Both<bool>) -> Result<Searched, FixError> {
+    fn search(&mut self, settled: Both<bool>) -> Result<Searched, Failure> {
         let Some(ground) = self.cures.searchable() else {
             return Ok(Searched::Nothing);
         };
@@ -413,27 +374,28 @@ fn measure(
     stop: &AtomicBool,
     name: &str,
     locating: Locating,
-) -> Result<Option<Test>, FixError> {
+) -> Result<Option<Test>, Failure> {
     note!("unbloat: running test \"{name}\"");
     let finished = loadtest::once(&args.options, options, name, locating, stop)?;
     Ok(finished.document())
 }
 
-fn read(run: &Path, options: &Options) -> Result<Test, FixError> {
+fn read(run: &Path, options: &Options) -> Result<Test, Failure> {
     let tested = loadtest::read(run)?;
     let wanted = options.target.to_string();
     match tested.target == wanted {
         true => Ok(tested),
-        false => Err(FixError::OtherTarget {
-            path: run.to_owned(),
-            found: tested.target,
-            wanted,
-        }),
+        false => Err(format!(
+            "{path} is a test of {found}, not of {wanted}; give a run with the same server",
+            path = run.display(),
+            found = tested.target
+        )
+        .into()),
     }
 }
 
 /// With `--keep`: what has the fix return after a reboot.
-fn stays(args: &Args, before: &Test, cures: &Cures) -> Result<Option<Keep>, FixError> {
+fn stays(args: &Args, before: &Test, cures: &Cures) -> Result<Option<Keep>, Failure> {
     if !args.keep {
         return Ok(None);
     }

@@ -1,8 +1,9 @@
 //! Applies a fix: to a device of this host, or to a router.
 
+use super::Args;
 use super::window::Window;
-use super::{Args, FixError};
-use crate::keep::{Cure, Keep, KeepError};
+use crate::exit::Failure;
+use crate::keep::{Cure, Keep};
 use crate::print::note;
 use crate::route;
 use crate::shaping::{BOTH, Ground, Placed as Shaped};
@@ -30,7 +31,7 @@ pub struct Placed<'a> {
 }
 
 impl Cures {
-    pub fn of(args: &Args, tested: &Test, proposal: &Proposal) -> Result<Cures, FixError> {
+    pub fn of(args: &Args, tested: &Test, proposal: &Proposal) -> Result<Cures, Failure> {
         let (shapes, follows) = (
             proposal.shaped != Both::default(),
             proposal.followed != Both::default(),
@@ -49,7 +50,7 @@ impl Cures {
     }
 
     /// Changes the rates of the shaper, or what is treated at all.
-    pub fn carry_out(&mut self, proposal: &Proposal) -> Result<(), FixError> {
+    pub fn carry_out(&mut self, proposal: &Proposal) -> Result<(), Failure> {
         self.holds_window = proposal.holds_window;
         self.plan = match &self.ground {
             Some(ground) if proposal.shaped != Both::default() => {
@@ -85,20 +86,23 @@ impl Cures {
     }
 
     /// What has all changes return after a reboot; none where they do without.
-    pub fn keep(&self, device: Option<Device>) -> Result<Option<Keep>, FixError> {
+    pub fn keep(&self, device: Option<Device>) -> Result<Option<Keep>, Failure> {
         if let Some(router) = self.ground.as_ref().and_then(Ground::router) {
             return match router {
                 (_, Kind::OpenWrt) => Ok(None),
-                (target, Kind::Linux) => Err(KeepError::Router {
-                    target: target.to_string(),
-                }
+                (target, Kind::Linux) => Err(format!("cannot keep the shaper of {target} after a reboot: it has no OpenWrt with sqm-scripts; run `unbloat sqm apply --keep` on the router itself, or install the files that `unbloat sqm plan --as networkd` prints")
                 .into()),
             };
         }
         let device = match (&self.ground, device) {
             (Some(ground), _) => ground.device.clone(),
             (None, Some(device)) => device,
-            (None, None) => return Err(FixError::NoAddress),
+            (None, None) => {
+                return Err(
+                    "the test has no server address to find the device with; give --interface"
+                        .into(),
+                );
+            }
         };
         let cure = Cure {
             device: &device,
@@ -110,7 +114,7 @@ impl Cures {
         Ok(Some(Keep::of(&cure)?))
     }
 
-    pub fn apply(&self) -> Result<Placed<'_>, FixError> {
+    pub fn apply(&self) -> Result<Placed<'_>, Failure> {
         // The window first: dropping it releases it if the shaper fails.
         let window = self.holds_window.then(Window::begin).transpose()?;
         let shaper = match (&self.ground, &self.plan) {
@@ -136,7 +140,7 @@ impl fmt::Display for Cures {
 
 impl Placed<'_> {
     /// Keeps what can stay, and describes how to remove or continue it.
-    pub fn keep(self) -> Result<String, FixError> {
+    pub fn keep(self) -> Result<String, Failure> {
         let mut said = Vec::new();
         if let Some(shaper) = self.shaper {
             said.push(shaper.keep()?);
@@ -148,7 +152,7 @@ impl Placed<'_> {
         Ok(said.join("; "))
     }
 
-    pub fn release(self) -> Result<(), FixError> {
+    pub fn release(self) -> Result<(), Failure> {
         let window = self.window.map_or(Ok(()), Window::end);
         self.shaper.map_or(Ok(()), Shaped::release)?;
         Ok(window?)
@@ -156,26 +160,28 @@ impl Placed<'_> {
 }
 
 /// The device that was named, or that of the route to the server.
-pub fn device(args: &Args, tested: &Test) -> Result<Device, FixError> {
+pub fn device(args: &Args, tested: &Test) -> Result<Device, Failure> {
     match (&args.interface, tested.server.address) {
         (Some(device), _) => Ok(device.clone()),
         (None, Some(address)) => Ok(route::device_to(address.ip())?),
-        (None, None) => Err(FixError::NoAddress),
+        (None, None) => {
+            Err("the test has no server address to find the device with; give --interface".into())
+        }
     }
 }
 
-fn ground(args: &Args, tested: &Test) -> Result<Ground, FixError> {
+fn ground(args: &Args, tested: &Test) -> Result<Ground, Failure> {
     if let Some(target) = &args.router {
         let ground = Ground::there(target, None)?;
         ground.say_what_may_stay();
         return Ok(ground);
     }
     let device = device(args, tested)?;
-    Ok(Ground::here(device, args.qdisc.map(Into::into))?)
+    Ground::here(device, args.qdisc.map(Into::into))
 }
 
 /// Says before a minute of testing what of others would be in the way of a shaper, where it is known already which one and where.
-pub fn foresee(args: &Args) -> Result<(), FixError> {
+pub fn foresee(args: &Args) -> Result<(), Failure> {
     let device = || args.interface.clone().or(route::outward().ok());
     let ground = match (&args.router, args.qdisc, device()) {
         (Some(target), ..) => Ground::there(target, None)?,

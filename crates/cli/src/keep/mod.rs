@@ -3,15 +3,14 @@
 mod program;
 mod words;
 
+use crate::exit::Failure;
 use crate::kernel::of_kernel;
 use crate::print::note;
 use crate::unit::quoted;
-use program::ProgramError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
@@ -28,38 +27,6 @@ const SYSTEMD: &str = "/run/systemd/system";
 const CONTAINER: &str = "/run/systemd/container";
 /// A service that fails at its start has done so by then.
 const SETTLED: Duration = Duration::from_secs(1);
-
-#[derive(Debug, thiserror::Error)]
-pub enum KeepError {
-    #[error(
-        "cannot keep the change after a reboot: neither systemd nor OpenWrt's sqm-scripts run here; add `{command}` to the start scripts of this system"
-    )]
-    NoSystem { command: String },
-    #[error(
-        "on this OpenWrt, /etc/config/sqm keeps a shaper after a reboot; run `unbloat sqm apply --keep --test latest`, which writes it"
-    )]
-    OpenWrt,
-    #[error(
-        "cannot keep the shaper of {target} after a reboot: it has no OpenWrt with sqm-scripts; run `unbloat sqm apply --keep` on the router itself, or install the files that `unbloat sqm plan --as networkd` prints"
-    )]
-    Router { target: String },
-    #[error(transparent)]
-    Program(#[from] ProgramError),
-    #[error(transparent)]
-    Undo(#[from] UndoError),
-    #[error("cannot run systemctl: {0}")]
-    Systemctl(io::Error),
-    #[error("`systemctl {words}` failed: {said}; nothing is kept. `journalctl -u {unit}` shows why", said = said.trim())]
-    Refused {
-        words: String,
-        unit: String,
-        said: String,
-    },
-    #[error("{}: {source}", path.display())]
-    Folder { path: PathBuf, source: io::Error },
-    #[error("cannot save the plan: {0}")]
-    Note(#[from] serde_json::Error),
-}
 
 /// A cure, as far as it is to return.
 #[derive(Clone, Copy)]
@@ -114,15 +81,13 @@ pub struct Kept {
 
 impl Keep {
     /// Chooses what this system uses. Nothing is changed.
-    pub fn of(cure: &Cure<'_>) -> Result<Keep, KeepError> {
+    pub fn of(cure: &Cure<'_>) -> Result<Keep, Failure> {
         if !Path::new(SYSTEMD).exists() {
             if Router::here().is_some() {
-                return Err(KeepError::OpenWrt);
+                return Err("on this OpenWrt, /etc/config/sqm keeps a shaper after a reboot; run `unbloat sqm apply --keep --test latest`, which writes it".into());
             }
             let commands = words::of(cure).into_iter().map(|words| words.join(" "));
-            return Err(KeepError::NoSystem {
-                command: commands.collect::<Vec<_>>().join("` and `"),
-            });
+            return Err(format!("cannot keep the change after a reboot: neither systemd nor OpenWrt's sqm-scripts run here; add `{command}` to the start scripts of this system", command = commands.collect::<Vec<_>>().join("` and `")).into());
         }
         by_systemd(cure)
     }
@@ -151,11 +116,12 @@ impl Keep {
     }
 
     /// Writes the files. Units of this program are started: they put the cure in place now, too.
-    pub fn write(&self, journals: &Journals) -> Result<Written, KeepError> {
+    pub fn write(&self, journals: &Journals) -> Result<Written, Failure> {
         let purpose = Purpose {
             note: serde_json::to_string(&Note {
                 plan: self.plan.clone(),
-            })?,
+            })
+            .map_err(|error| format!("cannot save the plan: {error}"))?,
             ..Purpose::this_command()
         };
         let mut claim = journals.take(&resource(&self.device), &purpose)?;
@@ -180,7 +146,7 @@ impl Keep {
 
 impl Written {
     /// Has the units started at each boot, says how to remove all, and leaves it in place.
-    pub fn keep(mut self) -> Result<(), KeepError> {
+    pub fn keep(mut self) -> Result<(), Failure> {
         for link in &self.links {
             let path = Path::new(&link.path);
             make_folder(&mut self.claim, path)?;
@@ -190,7 +156,7 @@ impl Written {
         Ok(self.claim.keep()?)
     }
 
-    pub fn release(self) -> Result<(), KeepError> {
+    pub fn release(self) -> Result<(), Failure> {
         Ok(self.claim.undo()?)
     }
 }
@@ -255,7 +221,7 @@ pub fn network_file(device: &Device) -> Option<String> {
     Some(file.to_owned())
 }
 
-fn by_systemd(cure: &Cure<'_>) -> Result<Keep, KeepError> {
+fn by_systemd(cure: &Cure<'_>) -> Result<Keep, Failure> {
     let program = program::safe()?;
     let line = |words: &[String]| {
         let all = [std::slice::from_ref(&program), words].concat();
@@ -320,7 +286,7 @@ fn links(links: Vec<Link>) -> Vec<File> {
     links.into_iter().map(file).collect()
 }
 
-fn make_folder(claim: &mut Claim, file: &Path) -> Result<(), KeepError> {
+fn make_folder(claim: &mut Claim, file: &Path) -> Result<(), Failure> {
     let Some(folder) = file.parent() else {
         return Ok(());
     };
@@ -329,30 +295,33 @@ fn make_folder(claim: &mut Claim, file: &Path) -> Result<(), KeepError> {
     if !is_systemds && let Some(step) = Step::folder(folder)? {
         claim.before(step)?;
     }
-    fs::create_dir_all(folder).map_err(|source| KeepError::Folder {
-        path: folder.to_owned(),
-        source,
-    })
+    fs::create_dir_all(folder).map_err(|source| format!("{}: {source}", folder.display()).into())
 }
 
-fn start(claim: &Claim, unit: &str) -> Result<(), KeepError> {
+fn start(claim: &Claim, unit: &str) -> Result<(), Failure> {
     ask(claim, &["start", unit])?;
     sleep(SETTLED);
     ask(claim, &["is-active", unit])
 }
 
-fn ask(claim: &Claim, words: &[&str]) -> Result<(), KeepError> {
+fn ask(claim: &Claim, words: &[&str]) -> Result<(), Failure> {
     let mut command = Command::new("systemctl");
     command.args(words);
     claim.lend(&mut command);
-    let output = command.output().map_err(KeepError::Systemctl)?;
+    let output = command
+        .output()
+        .map_err(|error| format!("cannot run systemctl: {error}"))?;
     match output.status.success() {
         true => Ok(()),
-        false => Err(KeepError::Refused {
-            words: words.join(" "),
-            unit: words[words.len() - 1].to_owned(),
-            said: String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned(),
-        }),
+        false => Err(format!(
+            "`systemctl {words}` failed: {said}; nothing is kept. `journalctl -u {unit}` shows why",
+            words = words.join(" "),
+            said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat())
+                .into_owned()
+                .trim(),
+            unit = words[words.len() - 1]
+        )
+        .into()),
     }
 }
 

@@ -1,37 +1,21 @@
 //! This program as one that root starts at each boot.
 
+use crate::exit::Failure;
 use std::env::current_exe;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-
-#[derive(Debug, thiserror::Error)]
-pub enum ProgramError {
-    #[error("cannot find the file of this program: {0}")]
-    Unknown(io::Error),
-    #[error(
-        "root would start {program} at each boot, but {part} {why}; install it where only root can write: sudo install -m 755 {program} /usr/local/bin/unbloat, and run that",
-        program = program.display(),
-        part = part.display()
-    )]
-    Foreign {
-        program: PathBuf,
-        part: PathBuf,
-        why: &'static str,
-    },
-}
+use std::path::Path;
 
 /// Its path, if nobody but root can replace it.
-pub(super) fn safe() -> Result<String, ProgramError> {
-    let program = current_exe().map_err(ProgramError::Unknown)?;
+pub(super) fn safe() -> Result<String, Failure> {
+    let program =
+        current_exe().map_err(|error| format!("cannot find the file of this program: {error}"))?;
     for part in program.ancestors() {
-        if let Some(why) = fault(part).map_err(ProgramError::Unknown)? {
-            return Err(ProgramError::Foreign {
-                part: part.to_owned(),
-                program,
-                why,
-            });
+        if let Some(why) =
+            fault(part).map_err(|error| format!("cannot find the file of this program: {error}"))?
+        {
+            return Err(format!("root would start {program} at each boot, but {part} {why}; install it where only root can write: sudo install -m 755 {program} /usr/local/bin/unbloat, and run that", program = program.display(), part = part.display()).into());
         }
     }
     Ok(program.to_string_lossy().into_owned())

@@ -1,7 +1,6 @@
 //! `unbloat lab kernel`: manages the kernel that runs in virtual time.
 
-use crate::exit::Exit;
-use crate::experiment::ExperimentError;
+use crate::exit::{Exit, Failure};
 use crate::print::{self, note};
 use clap::Subcommand;
 use unbloat_uml::Kernel;
@@ -26,7 +25,7 @@ enum Command {
     Remove,
 }
 
-pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     match args.command {
         Command::Build => {
             let kernel = Kernel::ensure()?;

@@ -11,11 +11,10 @@ mod virtually;
 pub use handed::rows;
 pub use inside::{Job, inside};
 pub use run::Lab;
-pub use shell::{ShellError, behind};
+pub use shell::behind;
 pub use virtually::VirtualLab;
 
-use crate::exit::Exit;
-use crate::experiment::ExperimentError;
+use crate::exit::{Exit, Failure};
 use clap::Subcommand;
 use unbloat_table::{Row, Table};
 
@@ -33,14 +32,6 @@ enum Command {
     Kernel(kernel::Args),
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum LabError {
-    #[error(transparent)]
-    Run(#[from] ExperimentError),
-    #[error(transparent)]
-    Shell(#[from] shell::ShellError),
-}
-
 /// The tables that only a lab has.
 pub fn tables() -> Vec<Table> {
     let mut tables = run::tables().to_vec();
@@ -48,7 +39,7 @@ pub fn tables() -> Vec<Table> {
     tables
 }
 
-pub fn run(args: &Args) -> Result<Exit, LabError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     Ok(match &args.command {
         Command::Run(args) => run::run(args)?,
         Command::Shell(args) => shell::run(args)?,

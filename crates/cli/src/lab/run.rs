@@ -3,9 +3,8 @@
 use super::live::Live;
 use super::virtually::{VirtualLab, own_arguments};
 use crate::analyze;
-use crate::exit::Exit;
-use crate::experiment::{self, Common, ExperimentError};
-use crate::output::OutputError;
+use crate::exit::{Exit, Failure};
+use crate::experiment::{self, Common};
 use crate::print::note;
 use crate::recovery;
 use crate::stop::stop_on_ctrl_c;
@@ -80,11 +79,11 @@ impl Capture {
     }
 }
 
-pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     let plan = experiment::plan(&args.common)?;
     let capture = args.capture.or(args.analyze.then_some(Capture::Headers));
     if capture.is_some() && (plan.runs() > 1 || !args.common.run.is_wanted(&args.common.print)) {
-        return Err(ExperimentError::Captures);
+        return Err("captures need a single run with a folder: omit --repeats, [sweep] and arrays in --set, and give --out if --format is given".into());
     }
     // Must run before the first thread.
     let _guard = (!args.is_virtual).then(recovery::guarded).transpose()?;
@@ -113,8 +112,8 @@ pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
 }
 
 /// A temporary folder for captures, on the file system of the run's folder, which is created last.
-fn captures(args: &Common, capture: Capture) -> Result<(TempDir, Captures), ExperimentError> {
-    let failed = |error| ExperimentError::Output(OutputError::Write(error));
+fn captures(args: &Common, capture: Capture) -> Result<(TempDir, Captures), Failure> {
+    let failed = |error| format!("cannot write the output: {error}");
     let given = args.run.out.as_deref().and_then(Path::parent);
     let parent = match given {
         None => runs_dir(),
@@ -135,8 +134,8 @@ fn captures(args: &Common, capture: Capture) -> Result<(TempDir, Captures), Expe
 }
 
 /// Moves captures into the run's folder and analyses them on request.
-fn keep(captures: &Captures, dir: &Path, analyze: bool) -> Result<(), ExperimentError> {
-    let failed = |error| ExperimentError::Output(OutputError::Write(error));
+fn keep(captures: &Captures, dir: &Path, analyze: bool) -> Result<(), Failure> {
+    let failed = |error| format!("cannot write the output: {error}");
     let mut names = Vec::new();
     for entry in captures.folder.read_dir().map_err(failed)? {
         names.push(entry.map_err(failed)?.file_name());
@@ -180,7 +179,7 @@ pub struct Lab {
     beside: Vec<Beside>,
 }
 
-impl Runner<ExperimentError> for Lab {
+impl Runner<Failure> for Lab {
     fn command(&self) -> &'static str {
         "unbloat lab run"
     }
@@ -212,7 +211,7 @@ impl Runner<ExperimentError> for Lab {
         index: usize,
         stop: &AtomicBool,
         progress: &dyn Progress,
-    ) -> Result<Option<Came>, ExperimentError> {
+    ) -> Result<Option<Came>, Failure> {
         let is_watched = progress.is_shown() || self.live.is_wanted();
         let ran = self.live.during(&experiment.name, stop, |tell| {
             let watcher = |snapshot: &Snapshot| {
@@ -229,7 +228,7 @@ impl Runner<ExperimentError> for Lab {
             };
             unbloat_lab::run(experiment, &options, stop)
         });
-        let ran = ran.map_err(OutputError::Write)??;
+        let ran = ran.map_err(|error| format!("cannot write the output: {error}"))??;
         Ok(Some(came(experiment, ran, index)))
     }
 }

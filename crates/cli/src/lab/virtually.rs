@@ -2,7 +2,7 @@
 
 use super::handed;
 use super::inside::{CAPTURES, JOB, Job, PROGRESS};
-use crate::experiment::ExperimentError;
+use crate::exit::Failure;
 use std::cell::Cell;
 use std::io;
 use std::num::NonZeroUsize;
@@ -38,7 +38,7 @@ impl VirtualLab {
         plan: &Plan,
         arguments: Vec<String>,
         captures: Option<Captures>,
-    ) -> Result<VirtualLab, ExperimentError> {
+    ) -> Result<VirtualLab, Failure> {
         Ok(VirtualLab {
             kernel: Kernel::ensure()?,
             arguments,
@@ -49,15 +49,21 @@ impl VirtualLab {
 }
 
 /// Those of this process.
-pub fn own_arguments() -> Result<Vec<String>, ExperimentError> {
+pub fn own_arguments() -> Result<Vec<String>, Failure> {
     let arguments = std::env::args_os().map(|raw| {
         let text = raw.into_string();
-        text.map_err(|argument| ExperimentError::Argument { argument })
+        text.map_err(|argument| {
+            format!(
+                "argument {} is not valid UTF-8, which --virtual requires",
+                argument.to_string_lossy()
+            )
+            .into()
+        })
     });
     arguments.collect()
 }
 
-impl Runner<ExperimentError> for VirtualLab {
+impl Runner<Failure> for VirtualLab {
     fn command(&self) -> &'static str {
         "unbloat lab run"
     }
@@ -92,7 +98,7 @@ impl Runner<ExperimentError> for VirtualLab {
         index: usize,
         stop: &AtomicBool,
         progress: &dyn Progress,
-    ) -> Result<Option<Came>, ExperimentError> {
+    ) -> Result<Option<Came>, Failure> {
         let own = std::env::current_exe().map_err(unreadable)?;
         let job = Job {
             arguments: self.arguments.clone(),
@@ -118,7 +124,8 @@ impl Runner<ExperimentError> for VirtualLab {
         }
         let tables = tables().into_iter().chain(super::tables());
         let came = handed::read(finished.output(), tables.collect());
-        came.map(Some).map_err(ExperimentError::HandedBack)
+        came.map(Some)
+            .map_err(|error| format!("cannot read the results of the guest: {error}").into())
     }
 }
 
@@ -133,8 +140,8 @@ fn take_captures(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-fn unreadable(error: std::io::Error) -> ExperimentError {
-    ExperimentError::HandedBack(error.to_string())
+fn unreadable(error: std::io::Error) -> Failure {
+    format!("cannot read the results of the guest: {error}").into()
 }
 
 /// Watches the progress of a guest, and ends the guest on Ctrl-C or if it makes no progress.
@@ -172,12 +179,14 @@ impl Watch<'_> {
         }
     }
 
-    fn explain(&self, error: GuestError) -> ExperimentError {
+    fn explain(&self, error: GuestError) -> Failure {
         match error {
-            GuestError::Stopped if !self.stop.load(Ordering::Relaxed) => ExperimentError::Stalled {
-                at: self.seen.get().0 - Time::from_ns(0),
-                patience: PATIENCE,
-            },
+            GuestError::Stopped if !self.stop.load(Ordering::Relaxed) => format!(
+                "virtual time in the guest stopped {} after the start and did not advance for {} s; a program in the guest probably waits in a busy loop",
+                self.seen.get().0 - Time::from_ns(0),
+                PATIENCE.as_secs(),
+            )
+            .into(),
             other => other.into(),
         }
     }

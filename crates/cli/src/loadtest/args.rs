@@ -1,12 +1,13 @@
 //! Options of `unbloat test`.
 
 use super::Locating;
+use crate::exit::Failure;
 use crate::ip::IpArgs;
-use crate::nearby::{self, NearbyError};
+use crate::nearby::{self};
 use crate::span::within;
 use crate::terminal;
-use crate::token::{TokenArgs, TokenError};
-use crate::trust::{StrangerError, TrustArgs};
+use crate::token::TokenArgs;
+use crate::trust::TrustArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
 use unbloat_loadtest::apps::{App, ChoiceError};
@@ -137,19 +138,9 @@ pub struct Args {
     pub quiet: bool,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum ArgsError {
-    #[error(transparent)]
-    Token(#[from] TokenError),
-    #[error(transparent)]
-    Stranger(#[from] StrangerError),
-    #[error(transparent)]
-    Nearby(#[from] NearbyError),
-}
-
 impl Args {
     /// One test for each combination of congestion control and receive window.
-    pub fn options(&self) -> Result<Vec<Options>, ArgsError> {
+    pub fn options(&self) -> Result<Vec<Options>, Failure> {
         let first = self.first()?;
         let controls = some_or_none(&self.congestion_control);
         let windows = some_or_none(&self.receive_window);
@@ -185,7 +176,7 @@ impl Args {
         !self.no_run && (self.out.is_some() || !self.json)
     }
 
-    fn first(&self) -> Result<Options, ArgsError> {
+    fn first(&self) -> Result<Options, Failure> {
         let mut options = Options::of(self.server()?);
         options.plan = self.plan();
         options.http = match &self.http[..] {
@@ -210,10 +201,10 @@ impl Args {
         Ok(options)
     }
 
-    fn server(&self) -> Result<Target, ArgsError> {
+    fn server(&self) -> Result<Target, Failure> {
         match &self.target {
             Some(target) => Ok(target.clone()),
-            None if self.trust.is_blind() => Err(NearbyError::Blind.into()),
+            None if self.trust.is_blind() => Err("--insecure needs the name of a server: anyone on the local network may announce one".into()),
             None => Ok(nearby::server()?.to_string().parse().expect("an address")),
         }
     }

@@ -9,13 +9,13 @@ mod stored;
 mod sweep;
 
 use crate::confine::{CapabilitySet, MEASURES, drop_capabilities, speak};
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure, cannot};
 use crate::locate::DriverWatch;
 #[cfg(feature = "runs")]
-use crate::output::{OutputError, write_run};
-use crate::print::{self, PrintError, note};
+use crate::output::write_run;
+use crate::print::{self, note};
 use crate::stop::stop_on_ctrl_c;
-use crate::trust::{StrangerError, agreed};
+use crate::trust::agreed;
 pub use args::Args;
 use following::Following;
 use progress::Line;
@@ -23,8 +23,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
-pub use stored::{StoredError, read};
-use unbloat_loadtest::{Findings, Measured, Options, OwnAddresses, Public, Target, TestError};
+pub use stored::read;
+use unbloat_loadtest::{Findings, Measured, Options, OwnAddresses, Public, Target};
 use unbloat_os::files;
 use unbloat_responsiveness::Verdict;
 use unbloat_responsiveness::document::Test;
@@ -36,29 +36,7 @@ use unbloat_untrusted::one_line;
 /// File of the findings in a run folder.
 pub const FINDINGS: &str = "test.json";
 
-#[derive(Debug, thiserror::Error)]
-pub enum RunTestError {
-    #[error(transparent)]
-    Args(#[from] args::ArgsError),
-    #[error(transparent)]
-    Test(#[from] TestError),
-    #[error(transparent)]
-    Stranger(#[from] StrangerError),
-    #[cfg(feature = "runs")]
-    #[error(transparent)]
-    Output(#[from] OutputError),
-    #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] crate::stop::SignalError),
-    #[error("cannot write {path}: {source}", path = path.display())]
-    Write {
-        path: PathBuf,
-        source: std::io::Error,
-    },
-    #[error(transparent)]
-    Print(#[from] PrintError),
-}
-
-pub fn run(args: &Args) -> Result<Exit, RunTestError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     drop_capabilities(MEASURES);
     let all = args.options()?;
     let stop = stop_on_ctrl_c()?;
@@ -88,7 +66,7 @@ fn one(
     options: &Options,
     place: Option<usize>,
     stop: &AtomicBool,
-) -> Result<(Exit, Findings), RunTestError> {
+) -> Result<(Exit, Findings), Failure> {
     let (measured, findings) = measure(args, options, args.locating(), stop)?;
     if args.json {
         print::json(&unbloat_loadtest::document(&measured, &findings))?;
@@ -111,7 +89,7 @@ fn measure(
     options: &Options,
     locating: Locating,
     stop: &AtomicBool,
-) -> Result<(Measured, Findings), RunTestError> {
+) -> Result<(Measured, Findings), Failure> {
     let rule = args.grade;
     let fitted = match locating {
         Locating::Yes => speak(CapabilitySet::empty(), || following::fitted(options)),
@@ -163,7 +141,7 @@ pub fn kept(options: &Options) -> CapabilitySet {
 }
 
 /// Says, before anything is sent to a server of others, how much that will be at most and what its operator learns; once, however many tests there are.
-pub fn announce(target: &Target) -> Result<(), StrangerError> {
+pub fn announce(target: &Target) -> Result<(), Failure> {
     static SAID: Once = Once::new();
     if let Some(words) = unbloat_loadtest::notice(target) {
         SAID.call_once(|| note!("unbloat: {words}"));
@@ -220,7 +198,7 @@ pub fn once(
     #[cfg_attr(not(feature = "runs"), expect(unused_variables))] name: &str,
     locating: Locating,
     stop: &AtomicBool,
-) -> Result<Finished, RunTestError> {
+) -> Result<Finished, Failure> {
     let (measured, findings) = measure(args, options, locating, stop)?;
     if !args.json {
         print::raw(&args.text(&measured, &findings))?;
@@ -234,7 +212,7 @@ pub fn once(
 }
 
 /// Runs one of many short tests; writes nothing.
-pub fn trial(args: &Args, options: &Options, stop: &AtomicBool) -> Result<Finished, RunTestError> {
+pub fn trial(args: &Args, options: &Options, stop: &AtomicBool) -> Result<Finished, Failure> {
     let (measured, findings) = measure(args, options, Locating::No, stop)?;
     Ok(Finished { measured, findings })
 }
@@ -244,12 +222,12 @@ fn write(
     place: Option<usize>,
     measured: &Measured,
     #[cfg_attr(not(feature = "runs"), expect(unused_variables))] findings: &Findings,
-) -> Result<(), RunTestError> {
+) -> Result<(), Failure> {
     if let Some(path) = &args.flent {
         let path = numbered(path, place);
         let file = unbloat_loadtest::flent(measured);
         let made = files::create_named(&path).and_then(|mut out| out.write_all(&file));
-        made.map_err(|source| RunTestError::Write { path, source })?;
+        made.map_err(cannot("write", &path))?;
     }
     #[cfg(feature = "runs")]
     if args.writes_run() {
@@ -264,12 +242,12 @@ fn write_folder(
     out: Option<&Path>,
     measured: &Measured,
     findings: &Findings,
-) -> Result<(), RunTestError> {
+) -> Result<(), Failure> {
     let rows = unbloat_loadtest::tables::rows(measured, findings);
     let dir = write_run(out, "test", &info::info(measured, findings), &rows)?;
     let path = dir.join(FINDINGS);
     let text = print::document(&unbloat_loadtest::document(measured, findings))?;
-    files::replace(&path, text).map_err(|source| RunTestError::Write { path, source })
+    files::replace(&path, text).map_err(cannot("write", &path))
 }
 
 /// Files of a sweep get a number before their extension.

@@ -2,29 +2,20 @@
 
 use super::FINDINGS;
 use crate::confine::apart;
-use std::io;
-use std::path::{Path, PathBuf};
-use unbloat_fix::NotATest;
+use crate::exit::Failure;
+use std::path::Path;
 use unbloat_os::files;
 use unbloat_responsiveness::document::Test;
 
 /// Of the findings of a test.
 const LONGEST: u64 = 16 << 20;
 
-#[derive(Debug, thiserror::Error)]
-pub enum StoredError {
-    #[error("cannot read {path}: {source}; give the folder of a run of `unbloat test`", path = path.display())]
-    Read { path: PathBuf, source: io::Error },
-    #[error("{path}: {source}", path = path.display())]
-    Document { path: PathBuf, source: NotATest },
-}
-
 /// Reads a run folder, or its `test.json`.
-pub fn read(run: &Path) -> Result<Test, StoredError> {
+pub fn read(run: &Path) -> Result<Test, Failure> {
     apart(run, || document(run))
 }
 
-fn document(run: &Path) -> Result<Test, StoredError> {
+fn document(run: &Path) -> Result<Test, Failure> {
     let (path, opened) = match run.is_dir() {
         true => {
             let path = run.join(FINDINGS);
@@ -34,9 +25,11 @@ fn document(run: &Path) -> Result<Test, StoredError> {
         false => (run.to_owned(), files::open_named(run)),
     };
     let read = opened.and_then(|file| files::text(file, LONGEST));
-    let text = read.map_err(|source| StoredError::Read {
-        path: path.clone(),
-        source,
+    let text = read.map_err(|source| {
+        format!(
+            "cannot read {path}: {source}; give the folder of a run of `unbloat test`",
+            path = path.display()
+        )
     })?;
-    unbloat_fix::read(&text).map_err(|source| StoredError::Document { path, source })
+    unbloat_fix::read(&text).map_err(|source| format!("{}: {source}", path.display()).into())
 }

@@ -1,7 +1,7 @@
 //! Options of `unbloat locate`.
 
-use super::CommandError;
 use crate::confine::{CapabilitySet, speak};
+use crate::exit::Failure;
 use crate::ip::IpArgs;
 #[cfg(feature = "runs")]
 use crate::output::{FormatArgs, RunArgs};
@@ -125,11 +125,11 @@ pub struct Wish {
 }
 
 impl Args {
-    pub fn wish(&self) -> Result<Wish, CommandError> {
+    pub fn wish(&self) -> Result<Wish, Failure> {
         let target: Target = self.target.parse()?;
-        let origin = target.origin().ok_or(CommandError::NoLoad)?;
+        let origin = target.origin().ok_or("an irtt server cannot carry load; give a host that runs `unbloat serve`, a server of the responsiveness draft, or ndt7://HOST")?;
         if let Target::Mlab(_) = target {
-            return Err(CommandError::UnknownServer);
+            return Err("mlab names its server only when a test begins, too late to probe the way to it; give another server".into());
         }
         crate::loadtest::announce(&target)?;
         let ip = self.ip.version();
@@ -165,7 +165,7 @@ impl Args {
         &self,
         target: Target,
         address: IpAddr,
-    ) -> Result<unbloat_loadtest::Options, CommandError> {
+    ) -> Result<unbloat_loadtest::Options, Failure> {
         let trust = self.trust.trust(&target, self.ip.version())?;
         let mut load = unbloat_loadtest::Options::of(target);
         load.trust = trust;

@@ -8,19 +8,16 @@ mod text;
 pub use args::Args;
 
 use crate::confine::{MEASURES, drop_capabilities, speak};
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::loadtest::kept;
 #[cfg(feature = "runs")]
-use crate::output::{OutputError, write_run};
-use crate::print::{self, PrintError, note};
+use crate::output::write_run;
+use crate::print::{self, note};
 use crate::stop::stop_on_ctrl_c;
 use crate::terminal;
-use crate::trust::StrangerError;
 use args::Wish;
 pub use driver::DriverWatch;
 use load::{ServerLoad, knock};
-use std::net::SocketAddr;
-use unbloat_loadtest::{TargetError, TestError};
 #[cfg(feature = "runs")]
 use unbloat_locate::Finding;
 use unbloat_locate::Phase;
@@ -34,50 +31,14 @@ use unbloat_run::{Clock, Input, RunInfo, Status};
 #[cfg(feature = "runs")]
 const VERDICTS: &str = "locate.json";
 
-#[derive(Debug, thiserror::Error)]
-pub enum CommandError {
-    #[error(transparent)]
-    Target(#[from] TargetError),
-    #[error(transparent)]
-    Locate(#[from] LocateError),
-    #[error(transparent)]
-    Stranger(#[from] StrangerError),
-    #[cfg(feature = "runs")]
-    #[error(transparent)]
-    Output(#[from] OutputError),
-    #[error(transparent)]
-    Server(#[from] TestError),
-    #[error(
-        "cannot connect to the load server at {at}: {source}; start `unbloat serve` there, or give another server or port"
-    )]
-    NoServer {
-        at: SocketAddr,
-        source: std::io::Error,
-    },
-    #[error(
-        "mlab names its server only when a test begins, too late to probe the way to it; give another server"
-    )]
-    UnknownServer,
-    #[error(
-        "an irtt server cannot carry load; give a host that runs `unbloat serve`, a server of the responsiveness draft, or ndt7://HOST"
-    )]
-    NoLoad,
-    #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] crate::stop::SignalError),
-    #[error(transparent)]
-    Token(#[from] crate::token::TokenError),
-    #[error(transparent)]
-    Print(#[from] PrintError),
-}
-
-pub fn run(args: &Args) -> Result<Exit, CommandError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     drop_capabilities(MEASURES);
     let wish = args.wish()?;
     let stop = stop_on_ctrl_c()?;
     let mut driver = DriverWatch::open(wish.options.target);
     let located = speak(kept(&wish.load), || {
         let at = wish.server;
-        knock(at).map_err(|source| CommandError::NoServer { at, source })?;
+        knock(at).map_err(|source| format!("cannot connect to the load server at {at}: {source}; start `unbloat serve` there, or give another server or port"))?;
         let mut load = ServerLoad::new(wish.load.clone(), stop.clone());
         let mut begun = None;
         let located = unbloat_locate_host::run(
@@ -92,7 +53,7 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
             },
             &stop,
         );
-        Ok::<_, CommandError>(located)
+        Ok::<_, Failure>(located)
     })?;
     let mut located = match located {
         Err(LocateError::Stopped) => return Ok(Exit::Interrupted),
@@ -124,10 +85,10 @@ fn words(stage: Stage) -> &'static str {
     }
 }
 
-fn print(args: &Args, wish: &Wish, located: &Located) -> Result<(), CommandError> {
+fn print(args: &Args, wish: &Wish, located: &Located) -> Result<(), Failure> {
     #[cfg(feature = "runs")]
     if let Some(wanted) = args.print.of(&args.table) {
-        return Ok(wanted.print(&tables::all(located))?);
+        return wanted.print(&tables::all(located));
     }
     match args.json {
         true => print::json(&Document::new(&wish.options, located))?,
@@ -137,14 +98,15 @@ fn print(args: &Args, wish: &Wish, located: &Located) -> Result<(), CommandError
 }
 
 #[cfg(feature = "runs")]
-fn write(args: &Args, wish: &Wish, located: &Located) -> Result<(), CommandError> {
+fn write(args: &Args, wish: &Wish, located: &Located) -> Result<(), Failure> {
     if args.run.is_wanted(&args.print) {
         let info = info(args, wish, located);
         let all = tables::all(located);
         let dir = write_run(args.run.out.as_deref(), "locate", &info, &all)?;
         let document = Document::new(&wish.options, located);
         let text = print::document(&document)?;
-        unbloat_os::files::replace(&dir.join(VERDICTS), text).map_err(OutputError::Write)?;
+        unbloat_os::files::replace(&dir.join(VERDICTS), text)
+            .map_err(|error| format!("cannot write the output: {error}"))?;
     }
     Ok(())
 }

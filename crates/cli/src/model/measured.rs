@@ -1,7 +1,8 @@
 //! Reads a measured curve from a CSV file.
 
+use crate::exit::Failure;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use unbloat_os::files;
 use unbloat_queueing::Measured;
 use unbloat_units::{Delta, Rate};
@@ -9,52 +10,25 @@ use unbloat_units::{Delta, Rate};
 const DELAY: &str = "delay_mean_ms";
 const THROUGHPUT: &str = "throughput_bps";
 
-#[derive(Debug, thiserror::Error)]
-pub enum MeasuredError {
-    #[error("cannot open {path}: {source}; check the path", path = path.display())]
-    Open {
-        path: PathBuf,
-        source: std::io::Error,
-    },
-    #[error("{path}: {source}", path = path.display())]
-    Csv { path: PathBuf, source: csv::Error },
-    #[error(
-        "{path} has no column {column}; the first line must name {DELAY} and {THROUGHPUT}; other columns are ignored",
-        path = path.display()
-    )]
-    NoColumn { path: PathBuf, column: &'static str },
-    #[error("{path}, line {line}: {column} is {text:?}; a number above zero is needed", path = path.display())]
-    NoNumber {
-        path: PathBuf,
-        line: u64,
-        column: &'static str,
-        text: String,
-    },
-}
-
-pub fn read(path: &Path) -> Result<Vec<Measured>, MeasuredError> {
-    let file = files::open_any(path).map_err(|source| MeasuredError::Open {
-        path: path.to_owned(),
-        source,
+pub fn read(path: &Path) -> Result<Vec<Measured>, Failure> {
+    let file = files::open_any(path).map_err(|source| {
+        format!(
+            "cannot open {path}: {source}; check the path",
+            path = path.display()
+        )
     })?;
     points(file, path)
 }
 
-fn points(text: impl Read, path: &Path) -> Result<Vec<Measured>, MeasuredError> {
-    let failed = |source| MeasuredError::Csv {
-        path: path.to_owned(),
-        source,
-    };
+fn points(text: impl Read, path: &Path) -> Result<Vec<Measured>, Failure> {
+    let failed = |source| format!("{}: {source}", path.display());
     let mut reader = csv::ReaderBuilder::new()
         .trim(csv::Trim::All)
         .from_reader(text);
     let heads = reader.headers().map_err(failed)?.clone();
     let place = |column| {
         let found = heads.iter().position(|head| head == column);
-        found.ok_or_else(|| MeasuredError::NoColumn {
-            path: path.to_owned(),
-            column,
-        })
+        found.ok_or_else(|| format!("{} has no column {column}; the first line must name {DELAY} and {THROUGHPUT}; other columns are ignored", path.display()))
     };
     let (delay_at, throughput_at) = (place(DELAY)?, place(THROUGHPUT)?);
     let mut measured = Vec::new();
@@ -63,11 +37,12 @@ fn points(text: impl Read, path: &Path) -> Result<Vec<Measured>, MeasuredError> 
         let number = |at: usize, column| {
             let cell = record.get(at).unwrap_or_default();
             let number = cell.parse::<f64>().ok().filter(|x| *x > 0.0 && *x < 1e15);
-            number.ok_or_else(|| MeasuredError::NoNumber {
-                path: path.to_owned(),
-                line: record.position().map_or(0, csv::Position::line),
-                column,
-                text: cell.to_owned(),
+            number.ok_or_else(|| {
+                format!(
+                    "{}, line {}: {column} is {cell:?}; a number above zero is needed",
+                    path.display(),
+                    record.position().map_or(0, csv::Position::line)
+                )
             })
         };
         measured.push(Measured {

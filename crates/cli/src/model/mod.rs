@@ -13,43 +13,32 @@ mod rows;
 pub use args::Args;
 pub use rows::tables;
 
-use crate::exit::Exit;
-use crate::output::{OutputError, write_run};
-use crate::print::{self, PrintError};
+use crate::exit::{Exit, Failure};
+use crate::output::write_run;
+use crate::print::{self};
 #[cfg(feature = "full")]
 use clap::{Args as _, FromArgMatches};
 use findings::Findings;
-use measured::MeasuredError;
 use question::Question;
-use unbloat_queueing::ModelError;
 #[cfg(feature = "full")]
 use unbloat_table::{Rows, Table};
 
-#[derive(Debug, thiserror::Error)]
-pub enum ModelCommandError {
-    #[error(transparent)]
-    Model(#[from] ModelError),
-    #[error(transparent)]
-    Measured(#[from] MeasuredError),
-    #[error(transparent)]
-    Output(#[from] OutputError),
-    #[error(transparent)]
-    Print(#[from] PrintError),
-    #[cfg(feature = "full")]
-    #[error("{}", .0.to_string().trim())]
-    Options(#[from] clap::Error),
+#[cfg(feature = "full")]
+fn misread(error: clap::Error) -> Failure {
+    error.to_string().trim().into()
 }
 
 /// The tables that the command has for these options.
 #[cfg(feature = "full")]
-pub fn tables_of(words: &[&str]) -> Result<Vec<(Table, Rows)>, ModelCommandError> {
+pub fn tables_of(words: &[&str]) -> Result<Vec<(Table, Rows)>, Failure> {
     let matches = Args::augment_args(clap::Command::new("model").no_binary_name(true))
-        .try_get_matches_from(words)?;
-    let question = Question::of(&Args::from_arg_matches(&matches)?)?;
+        .try_get_matches_from(words)
+        .map_err(misread)?;
+    let question = Question::of(&Args::from_arg_matches(&matches).map_err(misread)?)?;
     Ok(rows::all(&question, &Findings::of(&question)?)?)
 }
 
-pub fn run(args: &Args) -> Result<Exit, ModelCommandError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     let question = Question::of(args)?;
     let findings = Findings::of(&question)?;
     let all = rows::all(&question, &findings)?;

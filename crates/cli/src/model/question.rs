@@ -1,7 +1,8 @@
 //! The options with their defaults filled in, in the models' terms.
 
 use super::buffers::Buffers;
-use super::{Args, ModelCommandError, measured};
+use super::{Args, measured};
+use crate::exit::Failure;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use unbloat_queueing::{Bottleneck, Capacity, Fit, Kind, Load, Route, Statistic, fit_buffer};
@@ -24,7 +25,7 @@ pub struct Question {
 }
 
 impl Question {
-    pub fn of(args: &Args) -> Result<Question, ModelCommandError> {
+    pub fn of(args: &Args) -> Result<Question, Failure> {
         let fit = match &args.measured {
             Some(path) => Some(fit_buffer(&measured::read(path)?, args.packet, args.rate)?),
             None => None,
@@ -43,7 +44,7 @@ impl Question {
             });
         }
         let route = |&load: &Load| Ok((load, Route::new(link, load, &args.hop, args.propagation)?));
-        let loads: Result<_, ModelCommandError> = args.utilisation.iter().map(route).collect();
+        let loads: Result<_, Failure> = args.utilisation.iter().map(route).collect();
         Ok(Question {
             link,
             kinds,

@@ -7,9 +7,8 @@ mod told;
 pub use args::Args;
 
 use crate::confine::{NAMES_SENDERS, drop_capabilities};
-use crate::exit::Exit;
-use crate::interface::{self, NoInterface};
-use crate::metrics::MetricsError;
+use crate::exit::{Exit, Failure};
+use crate::interface::{self};
 use crate::print::{self, PrintError, note};
 use crate::span::stop_after;
 use crate::stop::stop_on_ctrl_c;
@@ -18,14 +17,13 @@ use probe::Tests;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use told::Told;
-use unbloat_api::folder::FolderError;
 use unbloat_history::{History, HistoryError, Retention};
-use unbloat_html::{MonitorPage, ReportError, render_monitor};
+use unbloat_html::{MonitorPage, render_monitor};
 use unbloat_metrics::Board;
 use unbloat_monitor::{
     Alerts, Calendar, Change, Episodes, Event, EventKind, Params, Probe, Record, Span, WEEK, thin,
 };
-use unbloat_monitor_host::{Notifier, Seen, WatchFailure, watch};
+use unbloat_monitor_host::{Notifier, Seen, watch};
 use unbloat_os::clock::{monotonic, wall};
 use unbloat_run::{Clock, Input, RunInfo};
 use unbloat_units::{Both, Delta, Time};
@@ -41,29 +39,7 @@ const PAGE: &str = "index.html";
 /// Resolution of the page's charts of weeks.
 const COARSE: Delta = Delta::secs(600);
 
-#[derive(Debug, thiserror::Error)]
-pub enum CommandError {
-    #[error(transparent)]
-    Interface(#[from] NoInterface),
-    #[error(transparent)]
-    Watch(#[from] WatchFailure),
-    #[error("{0}; run as root, or choose another folder with --history")]
-    History(#[from] HistoryError),
-    #[error(transparent)]
-    Page(#[from] ReportError),
-    #[error(transparent)]
-    Folder(#[from] FolderError),
-    #[error(transparent)]
-    Metrics(#[from] MetricsError),
-    #[error("cannot start a thread for alerts: {0}")]
-    Alerts(std::io::Error),
-    #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] crate::stop::SignalError),
-    #[error(transparent)]
-    Print(#[from] PrintError),
-}
-
-pub fn run(args: &Args) -> Result<Exit, CommandError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     if args.unit {
         print::raw(&unit::repeated(args::UNIT, std::env::args().skip(1)))?;
         return Ok(Exit::Complete);
@@ -99,7 +75,7 @@ struct Monitor {
     is_unwritten: bool,
     stop: Arc<AtomicBool>,
     /// What ends the command: standard output is gone.
-    failed: Option<CommandError>,
+    failed: Option<Failure>,
 }
 
 /// Priorities of sd-daemon(3).
@@ -111,7 +87,7 @@ enum Priority {
 }
 
 impl Monitor {
-    fn start(args: &Args, stop: &Arc<AtomicBool>) -> Result<Monitor, CommandError> {
+    fn start(args: &Args, stop: &Arc<AtomicBool>) -> Result<Monitor, Failure> {
         let command = std::env::args().collect();
         let mut info = RunInfo::new("unbloat monitor", env!("CARGO_PKG_VERSION"), command);
         info.clock = Clock::Real;
@@ -123,10 +99,12 @@ impl Monitor {
             disk: args.disk,
             ..Retention::default()
         };
-        let history = History::open(&args.folder(), retention, info)?;
+        let history = History::open(&args.folder(), retention, info).map_err(unwritten)?;
         let failed = |text: String| note!("unbloat: {text}");
         let notifier = args.alert().map(|line| Notifier::start(line, failed));
-        let notifier = notifier.transpose().map_err(CommandError::Alerts)?;
+        let notifier = notifier
+            .transpose()
+            .map_err(|error| format!("cannot start a thread for alerts: {error}"))?;
         let mut monitor = Monitor {
             history,
             calendar: Calendar::default(),
@@ -320,11 +298,11 @@ impl Monitor {
         }
         let now_ns = self.now_ns();
         let added = self.history.add(record, now_ns);
-        self.written(added.map_err(CommandError::from));
+        self.written(added.map_err(unwritten));
     }
 
     /// A disk that is full may have room again: the monitor goes on.
-    fn written(&mut self, written: Result<(), CommandError>) {
+    fn written(&mut self, written: Result<(), Failure>) {
         match written {
             Ok(()) => {}
             Err(_) if self.is_unwritten => {}
@@ -337,7 +315,7 @@ impl Monitor {
 
     fn save(&mut self) {
         let now_ns = self.now_ns();
-        let saved = self.history.save(now_ns).map_err(CommandError::from);
+        let saved = self.history.save(now_ns).map_err(unwritten);
         let saved = saved.and_then(|()| self.draw(now_ns));
         let is_unwritten = saved.is_err();
         self.written(saved);
@@ -349,14 +327,14 @@ impl Monitor {
     }
 
     /// Writes the page of the last two weeks.
-    fn draw(&mut self, now_ns: i64) -> Result<(), CommandError> {
+    fn draw(&mut self, now_ns: i64) -> Result<(), Failure> {
         let today = Calendar::day_of(now_ns);
         let first = today - 2 * WEEK.as_ns() / Delta::secs(86_400).as_ns();
         let mut coarse = Vec::new();
         let mut fine = Vec::new();
-        for day in self.history.days()? {
+        for day in self.history.days().map_err(unwritten)? {
             if (first..=today).contains(&day) {
-                let records = self.history.day(day)?;
+                let records = self.history.day(day).map_err(unwritten)?;
                 if day >= today - 1 {
                     fine.extend(records.iter().cloned());
                 }
@@ -371,7 +349,7 @@ impl Monitor {
         };
         let mut html = Vec::new();
         render_monitor(&page, &mut html)?;
-        Ok(self.history.put(PAGE, &html, now_ns)?)
+        self.history.put(PAGE, &html, now_ns).map_err(unwritten)
     }
 
     fn publish(&mut self) {
@@ -407,4 +385,8 @@ struct Alert<'a> {
     interface: &'a str,
     #[serde(flatten)]
     event: &'a Event,
+}
+
+fn unwritten(error: HistoryError) -> Failure {
+    format!("{error}; run as root, or choose another folder with --history").into()
 }

@@ -1,19 +1,15 @@
 //! What runs a scenario: the simulator, or the kernel's TCP in virtual or real time.
 
-use super::PaperCommandError;
 use super::args::{Args, Clock};
-use crate::experiment::ExperimentError;
+use crate::exit::{Failure, cannot};
 use crate::lab::{Lab, VirtualLab};
 use std::path::Path;
 use tempfile::TempDir;
 use unbloat_api::experiment::{Plan, Runner, Simulator};
 
 /// For the scenarios that guests read.
-pub fn folder() -> Result<TempDir, PaperCommandError> {
-    tempfile::tempdir().map_err(|source| PaperCommandError::Write {
-        path: std::env::temp_dir(),
-        source,
-    })
+pub fn folder() -> Result<TempDir, Failure> {
+    tempfile::tempdir().map_err(cannot("write", &std::env::temp_dir()))
 }
 
 pub fn runner(
@@ -22,7 +18,7 @@ pub fn runner(
     text: &str,
     set: &[String],
     scenarios: &Path,
-) -> Result<Box<dyn Runner<ExperimentError>>, PaperCommandError> {
+) -> Result<Box<dyn Runner<Failure>>, Failure> {
     Ok(match args.clock {
         Clock::Sim => Box::new(Simulator {
             threads: args.threads(),
@@ -31,10 +27,7 @@ pub fn runner(
         Clock::Virtual => {
             let name = plan.file.to_string_lossy().replace('/', "-");
             let file = scenarios.join(name);
-            unbloat_os::files::replace(&file, text).map_err(|source| PaperCommandError::Write {
-                path: file.clone(),
-                source,
-            })?;
+            unbloat_os::files::replace(&file, text).map_err(cannot("write", &file))?;
             let mut arguments = ["unbloat", "lab", "run", "--virtual"]
                 .map(str::to_owned)
                 .to_vec();

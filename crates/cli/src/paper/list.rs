@@ -1,14 +1,13 @@
 //! `unbloat paper list`.
 
-use super::PaperCommandError;
 use super::args::Args;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::print::{self, note};
 use std::fmt::Write;
 use unbloat_paper::{Figure, Paper, Source};
 use unbloat_table::{Row, Rows, Table, columns};
 
-pub fn print(args: &Args, papers: &[Paper]) -> Result<Exit, PaperCommandError> {
+pub fn print(args: &Args, papers: &[Paper]) -> Result<Exit, Failure> {
     match args.print.of("figures") {
         Some(wanted) => wanted.print(&[rows(papers)])?,
         None if args.json => {

@@ -1,8 +1,8 @@
 //! Synthetic LTE traces, analysed: the numbers and curves of `unbloat analyze`, and what the simulated hosts know.
 
-use super::PaperCommandError;
 use super::args::Args;
 use crate::events::bar_target;
+use crate::exit::Failure;
 use indicatif::ProgressBar;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub fn evidence(
     recipe: &LteTraceRecipe,
     repeats: Option<u32>,
     args: &Args,
-) -> Result<Evidence, PaperCommandError> {
+) -> Result<Evidence, Failure> {
     let params = Params {
         users: recipe.users,
         ..Params::default()

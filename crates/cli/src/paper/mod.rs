@@ -16,56 +16,18 @@ pub use args::Args;
 pub use document::Document;
 pub use rows::tables;
 
-use crate::exit::Exit;
-use crate::experiment::ExperimentError;
-use crate::model::ModelCommandError;
-use crate::output::OutputError;
-use crate::print::{self, PrintError, note};
+use crate::exit::{Exit, Failure, cannot};
+use crate::print::{self, note};
 use crate::recovery;
 use crate::stop::stop_on_ctrl_c;
 use crate::terminal;
 use args::Clock;
-use folder::FolderError;
 use unbloat_api::folder::{mark_latest, run_dir, write_tables};
-use unbloat_html::{ReportError, paper_headline, paper_text};
+use unbloat_html::{paper_headline, paper_text};
 use unbloat_paper::{Evidence, Figure, Made, Paper, Requests, Runs, Verdict, draw, judge};
 use unbloat_run::RunInfo;
 
-#[derive(Debug, thiserror::Error)]
-pub enum PaperCommandError {
-    #[error(transparent)]
-    Folder(#[from] FolderError),
-    #[error(transparent)]
-    Experiment(#[from] ExperimentError),
-    #[error(transparent)]
-    Model(#[from] ModelCommandError),
-    #[error(transparent)]
-    Output(#[from] OutputError),
-    #[error(transparent)]
-    Report(#[from] ReportError),
-    #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] crate::stop::SignalError),
-    #[error(transparent)]
-    Print(#[from] PrintError),
-    #[error("cannot write {path}: {source}", path = path.display())]
-    Write {
-        path: std::path::PathBuf,
-        source: std::io::Error,
-    },
-    #[error("{file}: {error}", file = file.display())]
-    Scenario {
-        file: std::path::PathBuf,
-        error: Box<ExperimentError>,
-    },
-    #[error(transparent)]
-    Undo(#[from] unbloat_undo::UndoError),
-    #[error(transparent)]
-    Trace(#[from] unbloat_capture::CaptureError),
-    #[error(transparent)]
-    Own(#[from] own::OwnError),
-}
-
-pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     let papers = folder::papers(args.papers.as_deref())?;
     if args.paper == "list" {
         return list::print(args, &papers);
@@ -101,22 +63,18 @@ pub fn run(args: &Args) -> Result<Exit, PaperCommandError> {
         .iter()
         .any(|one| one.judged.verdict == Verdict::Differs && one.because().is_none());
     if args.run.is_wanted(&args.print) && (!args.json || args.run.out.is_some()) {
-        let dir = run_dir(args.run.out.as_deref(), &format!("paper-{}", args.paper))
-            .map_err(OutputError::from)?;
+        let dir = run_dir(args.run.out.as_deref(), &format!("paper-{}", args.paper))?;
         let mut info = info(args);
         let kind = if differs { "worse" } else { "same" };
         info.conclude(kind, &paper_headline(&made));
-        let dir = write_tables(&dir, &info, &tables).map_err(OutputError::from)?;
+        let dir = write_tables(&dir, &info, &tables)?;
         let document = dir.join("paper.json");
         let text = print::document(&Document::of(&made))?;
-        unbloat_os::files::replace(&document, text).map_err(|source| PaperCommandError::Write {
-            path: document,
-            source,
-        })?;
+        unbloat_os::files::replace(&document, text).map_err(cannot("write", &document))?;
         for page in page::write(&dir, &papers, &made)? {
             note!("report  {}", page.display());
         }
-        mark_latest(&dir).map_err(OutputError::from)?;
+        mark_latest(&dir)?;
         note!("tables  {}", dir.display());
     }
     Ok(match () {

@@ -2,31 +2,15 @@
 
 use super::results;
 use crate::confine::apart;
+use crate::exit::Failure;
 use crate::{analyze, lab, schema};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use unbloat_paper::{Drawn, Evidence, EvidencePoint, Figure, Made, Paper, lay_over as draw_over};
-use unbloat_run::{RunError, RunReader};
-
-#[derive(Debug, thiserror::Error)]
-pub enum OwnError {
-    #[error(transparent)]
-    Run(#[from] RunError),
-    #[error("cannot analyse {path}: {message}", path = path.display())]
-    Analyze { path: PathBuf, message: String },
-    #[error("{path}: {message}", path = path.display())]
-    Table { path: PathBuf, message: String },
-    #[error("{path}: no figure here can show it. It has {tables}. {fits}", path = path.display())]
-    NoPlace {
-        path: PathBuf,
-        tables: String,
-        /// What has a place.
-        fits: String,
-    },
-}
+use unbloat_run::RunReader;
 
 /// Reads what a run, a campaign or a capture has for these figures; a capture is analysed. An error if it fits none of them.
-pub fn read(path: &Path, figures: &[(&Paper, &Figure)]) -> Result<Evidence, OwnError> {
+pub fn read(path: &Path, figures: &[(&Paper, &Figure)]) -> Result<Evidence, Failure> {
     let folder = tempfile::tempdir().map_err(|error| analyze_fault(path, &error))?;
     let run = match path.is_dir() {
         true => run_of(path),
@@ -36,20 +20,19 @@ pub fn read(path: &Path, figures: &[(&Paper, &Figure)]) -> Result<Evidence, OwnE
     let tables = tables.collect();
     let (has, own) = apart(&run, || {
         let reader = RunReader::open(&run)?;
-        let own = evidence(&reader, &tables).map_err(|message| OwnError::Table {
-            path: run.clone(),
-            message,
-        })?;
-        Ok::<_, OwnError>((names(&reader), own))
+        let own = evidence(&reader, &tables)
+            .map_err(|message| format!("{path}: {message}", path = run.display()))?;
+        Ok::<_, Failure>((names(&reader), own))
     })?;
     let mut panels = figures.iter().flat_map(|(_, figure)| &figure.panels);
     match panels.any(|panel| draw_over(panel, &own, &mut Drawn::default()) > 0) {
         true => Ok(own),
-        false => Err(OwnError::NoPlace {
-            path: path.to_owned(),
-            tables: has,
-            fits: fits(figures),
-        }),
+        false => Err(format!(
+            "{path}: no figure here can show it. It has {has}. {fits}",
+            path = path.display(),
+            fits = fits(figures)
+        )
+        .into()),
     }
 }
 
@@ -130,7 +113,7 @@ fn names(reader: &RunReader) -> String {
 }
 
 /// Returns the run folder. What precedes the damage of a capture is enough.
-fn analysed(capture: &Path, out: PathBuf) -> Result<PathBuf, OwnError> {
+fn analysed(capture: &Path, out: PathBuf) -> Result<PathBuf, Failure> {
     let ended = analyze::as_process(capture, &out);
     let ended = ended.map_err(|error| analyze_fault(capture, &error))?;
     match out.is_dir() {
@@ -142,9 +125,6 @@ fn analysed(capture: &Path, out: PathBuf) -> Result<PathBuf, OwnError> {
     }
 }
 
-fn analyze_fault(path: &Path, message: &dyn std::fmt::Display) -> OwnError {
-    OwnError::Analyze {
-        path: path.to_owned(),
-        message: message.to_string(),
-    }
+fn analyze_fault(path: &Path, message: &dyn std::fmt::Display) -> Failure {
+    format!("cannot analyse {}: {message}", path.display()).into()
 }

@@ -1,9 +1,9 @@
 //! Runs what figures need: each request once, all runs of all requests in parallel.
 
 use super::args::{Args, Clock};
-use super::folder::FolderError;
-use super::{PaperCommandError, clock, lte_trace};
-use crate::experiment::{ExperimentError, ProgressLine};
+use super::{clock, lte_trace};
+use crate::exit::Failure;
+use crate::experiment::ProgressLine;
 use crate::model;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub fn work(
     requests: impl Iterator<Item = (Request, Needs)>,
     args: &Args,
     stop: &AtomicBool,
-) -> Result<Done, PaperCommandError> {
+) -> Result<Done, Failure> {
     let mut done = Done {
         evidence: BTreeMap::new(),
         is_cut: false,
@@ -65,7 +65,7 @@ struct Planned {
     plan: Plan,
     /// The points that figures read, with the values of the sweep there.
     points: Vec<(usize, BTreeMap<String, String>)>,
-    runner: Box<dyn Runner<ExperimentError>>,
+    runner: Box<dyn Runner<Failure>>,
 }
 
 impl Planned {
@@ -80,7 +80,7 @@ fn planned(
     (request, needs): (Request, Needs),
     args: &Args,
     scenarios: &TempDir,
-) -> Result<Option<Planned>, PaperCommandError> {
+) -> Result<Option<Planned>, Failure> {
     let Source::Scenario { file, set, kernel } = &request.source else {
         return Ok(None);
     };
@@ -90,14 +90,16 @@ fn planned(
         (_, Some(more)) => set.extend(more.iter().cloned()),
         (_, None) => return Ok(None),
     }
-    let text = scenario(papers, file).ok_or_else(|| FolderError::NoScenario(file.clone()))?;
+    let text = scenario(papers, file).ok_or_else(|| {
+        format!("no scenario {file}; a recipe names a file of its own folder, or PAPER/FILE")
+    })?;
     let repeats = args.repeats.or(request.repeats);
     let changes = Changes {
         set: &set,
         seed: args.seed,
         repeats,
     };
-    let plan = Plan::of_text(Path::new(file), text, &changes).map_err(ExperimentError::from)?;
+    let plan = Plan::of_text(Path::new(file), text, &changes)?;
     let points = (0..plan.points.len()).map(|number| {
         let values = plan.sweep.point(number).values.into_iter();
         let values = values.map(|(key, value)| (key, value.to_string()));
@@ -113,7 +115,7 @@ fn planned(
 }
 
 /// `unbloat model` with these options.
-fn of_model(recipe: &ModelRecipe) -> Result<Evidence, PaperCommandError> {
+fn of_model(recipe: &ModelRecipe) -> Result<Evidence, Failure> {
     let tables = model::tables_of(&[
         "--rate",
         &recipe.rate,
@@ -141,7 +143,7 @@ fn run_all(
     args: &Args,
     stop: &AtomicBool,
     done: &mut Done,
-) -> Result<(), PaperCommandError> {
+) -> Result<(), Failure> {
     let tasks: Vec<Task> = plans
         .iter()
         .enumerate()
@@ -184,16 +186,13 @@ fn run(
     repeat: usize,
     stop: &AtomicBool,
     progress: &dyn Progress,
-) -> Result<Option<Came>, PaperCommandError> {
+) -> Result<Option<Came>, Failure> {
     let index = point * planned.repeats() + repeat;
     let mut experiment = planned.plan.experiment(index);
     // Series of the first repeat of every point, not of a single run only.
     experiment.keeps_series = planned.keeps_series && repeat == 0;
     let came = planned.runner.run(&experiment, index, stop, progress);
-    came.map_err(|error| PaperCommandError::Scenario {
-        file: planned.plan.file.clone(),
-        error: Box::new(error),
-    })
+    came.map_err(|error| format!("{}: {error}", planned.plan.file.display()).into())
 }
 
 /// Adds what the runs of a point gave.

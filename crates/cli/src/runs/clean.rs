@@ -1,7 +1,7 @@
 //! `unbloat runs clean`.
 
-use super::RunsError;
 use super::list::{Listed, listed};
+use crate::exit::{Failure, cannot};
 use crate::print::{self, note};
 use clap::ArgGroup;
 use jiff::{SignedDuration, Timestamp};
@@ -29,7 +29,7 @@ pub struct Args {
     dry_run: bool,
 }
 
-pub fn run(args: &Args) -> Result<(), RunsError> {
+pub fn run(args: &Args) -> Result<(), Failure> {
     let folder = runs_dir();
     let all = listed(&folder)?;
     let chosen = chosen(args, all, Timestamp::now())?;
@@ -53,10 +53,10 @@ pub fn run(args: &Args) -> Result<(), RunsError> {
     Ok(())
 }
 
-fn chosen(args: &Args, all: Vec<Listed>, now: Timestamp) -> Result<Vec<Listed>, RunsError> {
+fn chosen(args: &Args, all: Vec<Listed>, now: Timestamp) -> Result<Vec<Listed>, Failure> {
     let unknown = |name: &&String| !all.iter().any(|run| run.name == **name);
     if let Some(name) = args.runs.iter().find(unknown) {
-        return Err(RunsError::NoRun { name: name.clone() });
+        return Err(format!("no run is named {name:?}; `unbloat runs list` lists them").into());
     }
     let is_chosen = |run: &Listed| match args.older_than {
         Some(age) => now.duration_since(run.written) > SignedDuration::from_nanos(age.as_ns()),
@@ -65,21 +65,18 @@ fn chosen(args: &Args, all: Vec<Listed>, now: Timestamp) -> Result<Vec<Listed>, 
     Ok(all.into_iter().filter(is_chosen).collect())
 }
 
-fn remove(folder: &Path, name: &str) -> Result<(), RunsError> {
+fn remove(folder: &Path, name: &str) -> Result<(), Failure> {
     let path = folder.join(name);
-    fs::remove_dir_all(&path).map_err(|source| RunsError::Remove { path, source })
+    fs::remove_dir_all(&path).map_err(cannot("remove", &path))
 }
 
 /// Points `latest` to the newest run that is left.
-fn mend_latest(folder: &Path) -> Result<(), RunsError> {
+fn mend_latest(folder: &Path) -> Result<(), Failure> {
     let latest = folder.join("latest");
     if fs::symlink_metadata(&latest).is_err() || latest.exists() {
         return Ok(());
     }
-    let failed = |source| RunsError::Remove {
-        path: latest.clone(),
-        source,
-    };
+    let failed = cannot("remove", &latest);
     fs::remove_file(&latest).map_err(failed)?;
     match listed(folder)?.last() {
         Some(newest) => symlink(&newest.name, &latest).map_err(failed),

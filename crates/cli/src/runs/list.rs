@@ -1,7 +1,7 @@
 //! `unbloat runs list`.
 
-use super::RunsError;
 use super::result;
+use crate::exit::{Failure, cannot};
 use crate::print;
 use crate::terminal;
 use jiff::{Timestamp, tz::TimeZone};
@@ -58,7 +58,7 @@ fn rfc_3339<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::
     serializer.collect_str(time)
 }
 
-pub fn run(args: &Args) -> Result<(), RunsError> {
+pub fn run(args: &Args) -> Result<(), Failure> {
     let folder = runs_dir();
     let runs = listed(&folder)?;
     if args.json {
@@ -72,11 +72,8 @@ pub fn run(args: &Args) -> Result<(), RunsError> {
 }
 
 /// The finished runs in `folder`, the oldest first.
-pub fn listed(folder: &Path) -> Result<Vec<Listed>, RunsError> {
-    let failed = |source| RunsError::Read {
-        path: folder.to_owned(),
-        source,
-    };
+pub fn listed(folder: &Path) -> Result<Vec<Listed>, Failure> {
+    let failed = cannot("read", folder);
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(failed)?,

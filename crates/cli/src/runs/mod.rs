@@ -7,14 +7,14 @@ mod result;
 pub use list::RunsDocument;
 
 use crate::confine::{May, confine};
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::output::tell;
-use crate::print::{self, PrintError};
+use crate::print::{self};
 use crate::run_name::run_parser;
 use crate::terminal;
 use clap::Subcommand;
 use std::path::PathBuf;
-use unbloat_run::{RunError, RunReader, runs_dir};
+use unbloat_run::{RunReader, runs_dir};
 use unbloat_untrusted::in_line;
 
 /// List, show and remove the runs that other commands have written.
@@ -49,27 +49,7 @@ struct ShowArgs {
     run: PathBuf,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum RunsError {
-    #[error(transparent)]
-    Run(#[from] RunError),
-    #[error(transparent)]
-    Print(#[from] PrintError),
-    #[error("cannot read {path}: {source}", path = path.display())]
-    Read {
-        path: PathBuf,
-        source: std::io::Error,
-    },
-    #[error("cannot remove {path}: {source}", path = path.display())]
-    Remove {
-        path: PathBuf,
-        source: std::io::Error,
-    },
-    #[error("no run is named {name:?}; `unbloat runs list` lists them")]
-    NoRun { name: String },
-}
-
-pub fn run(args: &Args) -> Result<Exit, RunsError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     let files = match &args.command {
         Command::List(_) => (May::Read, runs_dir()),
         Command::Show(args) => (May::Read, args.run.clone()),
@@ -84,7 +64,7 @@ pub fn run(args: &Args) -> Result<Exit, RunsError> {
     Ok(Exit::Complete)
 }
 
-fn show(args: &ShowArgs) -> Result<(), RunsError> {
+fn show(args: &ShowArgs) -> Result<(), Failure> {
     // The folder itself, where the name is a link such as `latest`.
     let dir = args.run.canonicalize().unwrap_or(args.run.clone());
     let reader = RunReader::open(&dir)?;

@@ -3,8 +3,9 @@
 use super::follow::Files;
 use super::unit;
 use crate::confine::{CapabilitySet, May};
+use crate::exit::Failure;
 use crate::metrics::MetricsArgs;
-use crate::secret::{self, SecretError};
+use crate::secret::{self};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use unbloat_os::folders;
@@ -137,21 +138,6 @@ struct Bounds {
     max_memory: Bytes,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum ArgsError {
-    #[error("cannot read {file}: {source}")]
-    File {
-        file: String,
-        source: std::io::Error,
-    },
-    #[error(transparent)]
-    Secret(#[from] SecretError),
-    #[error(
-        "{0} contains no token, and a server without tokens accepts all clients; add one token per line"
-    )]
-    NoToken(String),
-}
-
 impl Args {
     pub fn is_json(&self) -> bool {
         self.json
@@ -171,7 +157,7 @@ impl Args {
         unit::file(words, &files, self.announces())
     }
 
-    pub fn options(&self) -> Result<Options, ArgsError> {
+    pub fn options(&self) -> Result<Options, Failure> {
         let usual = Options::default();
         Ok(Options {
             listen: self.listen.unwrap_or(usual.listen),
@@ -219,7 +205,7 @@ impl Args {
         Some(Files { chain, key })
     }
 
-    fn certificate(&self) -> Result<Certificate, ArgsError> {
+    fn certificate(&self) -> Result<Certificate, Failure> {
         if let Some(files) = self.files() {
             let (chain, key) = files.read()?;
             return Ok(Certificate::Given { chain, key });
@@ -230,7 +216,7 @@ impl Args {
         })
     }
 
-    fn all_tokens(&self) -> Result<Vec<String>, ArgsError> {
+    fn all_tokens(&self) -> Result<Vec<String>, Failure> {
         let mut tokens = self.tokens.clone();
         if let Some(file) = &self.token_file {
             let bytes = secret::read(file)?;
@@ -239,7 +225,7 @@ impl Args {
             let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
             tokens.extend(lines.map(str::to_owned));
             if tokens.len() == before {
-                return Err(ArgsError::NoToken(file.display().to_string()));
+                return Err(format!("{} contains no token, and a server without tokens accepts all clients; add one token per line", file.display()).into());
             }
         }
         Ok(tokens)

@@ -1,6 +1,6 @@
 //! A given certificate that is renewed in place, as certbot does: used from then on, without a restart.
 
-use super::args::ArgsError;
+use crate::exit::{Failure, cannot};
 use crate::secret;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 use unbloat_os::files;
-use unbloat_server::{Certificates, ServeError};
+use unbloat_server::Certificates;
 
 /// Changes are taken up when nothing has changed for as long: chain and key are two files.
 const LOOKS: Duration = Duration::from_secs(1);
@@ -23,23 +23,12 @@ pub struct Files {
 /// Which file it is and when it last changed, its mode included; through symbolic links.
 type Stamp = Option<(u64, u64, i64, i64)>;
 
-#[derive(Debug, thiserror::Error)]
-pub enum FollowError {
-    #[error(transparent)]
-    Read(#[from] ArgsError),
-    #[error(transparent)]
-    Use(#[from] ServeError),
-}
-
 /// Of a chain of certificates.
 const LONGEST: u64 = 1 << 20;
 
 impl Files {
-    pub fn read(&self) -> Result<(Vec<u8>, Vec<u8>), ArgsError> {
-        let chain = files::read_named(&self.chain, LONGEST).map_err(|source| ArgsError::File {
-            file: self.chain.display().to_string(),
-            source,
-        })?;
+    pub fn read(&self) -> Result<(Vec<u8>, Vec<u8>), Failure> {
+        let chain = files::read_named(&self.chain, LONGEST).map_err(cannot("read", &self.chain))?;
         Ok((chain, secret::read(&self.key)?))
     }
 
@@ -48,7 +37,7 @@ impl Files {
         &self,
         certificates: &Certificates,
         is_over: &AtomicBool,
-        tell: impl Fn(Result<(), FollowError>),
+        tell: impl Fn(Result<(), Failure>),
     ) {
         let look = || [&self.chain, &self.key].map(|file| stamp(file));
         let mut used = look();
@@ -64,7 +53,7 @@ impl Files {
         }
     }
 
-    fn replace(&self, certificates: &Certificates) -> Result<(), FollowError> {
+    fn replace(&self, certificates: &Certificates) -> Result<(), Failure> {
         let (chain, key) = self.read()?;
         Ok(certificates.replace(&chain, &key)?)
     }

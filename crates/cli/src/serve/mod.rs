@@ -9,41 +9,22 @@ pub use args::Args;
 
 use crate::confine::{Calls, confine_calls, confine_files, drop_capabilities};
 use crate::events::bar_target;
-use crate::exit::Exit;
-use crate::metrics::MetricsError;
-use crate::print::{self, PrintError, note};
+use crate::exit::{Exit, Failure};
+use crate::print::{self, note};
 use crate::stop::stop_on_ctrl_c;
-use args::ArgsError;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use unbloat_discovery::own_addresses;
 #[cfg(feature = "announce")]
-use unbloat_discovery::{AnnounceError, Announcement, announce};
+use unbloat_discovery::{Announcement, announce};
 use unbloat_loadtest::PORT;
-use unbloat_server::{Addresses, Counts, ServeError, Server, become_user};
+use unbloat_server::{Addresses, Counts, Server, become_user};
 
 const REDRAWS: Duration = Duration::from_millis(500);
 
-#[derive(Debug, thiserror::Error)]
-pub enum CommandError {
-    #[error(transparent)]
-    Args(#[from] ArgsError),
-    #[error(transparent)]
-    Serve(#[from] ServeError),
-    #[error("cannot install the Ctrl-C handler: {0}")]
-    Stop(#[from] crate::stop::SignalError),
-    #[cfg(feature = "announce")]
-    #[error(transparent)]
-    Announce(#[from] AnnounceError),
-    #[error(transparent)]
-    Metrics(#[from] MetricsError),
-    #[error(transparent)]
-    Print(#[from] PrintError),
-}
-
-pub fn run(args: &Args) -> Result<Exit, CommandError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     if args.unit {
         print::raw(&args.unit_file(std::env::args().skip(1)))?;
         return Ok(Exit::Complete);
@@ -113,7 +94,7 @@ struct Known {
 
 impl Known {
     #[cfg(feature = "announce")]
-    fn new(args: &Args, at: &Addresses) -> Result<Known, CommandError> {
+    fn new(args: &Args, at: &Addresses) -> Result<Known, Failure> {
         let wanted = args.announce.then(|| announce(at.tls, &at.fingerprint));
         let announcement = wanted.transpose()?;
         if let Some(announcement) = &announcement {
@@ -124,7 +105,7 @@ impl Known {
     }
 
     #[cfg(not(feature = "announce"))]
-    fn new(_: &Args, _: &Addresses) -> Result<Known, CommandError> {
+    fn new(_: &Args, _: &Addresses) -> Result<Known, Failure> {
         Ok(Known {})
     }
 

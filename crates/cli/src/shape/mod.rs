@@ -11,44 +11,19 @@ pub use told::Told;
 
 use crate::confine::{Calls, SEES_PACKETS, confine_calls, drop_capabilities};
 use crate::dry_run;
-use crate::exit::Exit;
-use crate::metrics::MetricsError;
-use crate::print::{self, PrintError, note};
+use crate::exit::{Exit, Failure};
+use crate::print::{self, note};
 use crate::recovery;
 use crate::span::stop_after;
 use crate::stop::stop_on_ctrl_c;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use unbloat_cake_nfqueue::{Event, ShapeError, Shaper, steps};
+use unbloat_cake_nfqueue::{Event, Shaper, steps};
 use unbloat_os::stacked::stacked;
-use unbloat_undo::{Claim, Purpose, Resource, UndoError, is_device};
+use unbloat_undo::{Claim, Purpose, Resource, is_device};
 use unseen::Unseen;
 
-#[derive(Debug, thiserror::Error)]
-pub enum CommandError {
-    #[error(transparent)]
-    Shape(#[from] ShapeError),
-    #[error(transparent)]
-    Undo(#[from] UndoError),
-    #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] crate::stop::SignalError),
-    #[error(
-        "{interface} is a port of {master}: its packets are those of {master} by the time they are shaped; use --interface {master}"
-    )]
-    Port { interface: String, master: String },
-    #[error("cannot ask the kernel about {interface}: {source}")]
-    Kernel {
-        interface: String,
-        source: io::Error,
-    },
-    #[error(transparent)]
-    Metrics(#[from] MetricsError),
-    #[error(transparent)]
-    Print(#[from] PrintError),
-}
-
-pub fn run(args: &Args) -> Result<Exit, CommandError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     let options = args.options();
     see_all(&options.interface)?;
     if args.dry_run {
@@ -109,20 +84,15 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
 }
 
 /// Refuses a device whose packets have another name, and names devices whose packets pass beside it.
-fn see_all(interface: &str) -> Result<(), CommandError> {
+fn see_all(interface: &str) -> Result<(), Failure> {
     // A device that is not there is refused with its own words later.
     let Ok(true) = is_device(interface) else {
         return Ok(());
     };
-    let stacked = stacked(interface).map_err(|source| CommandError::Kernel {
-        interface: interface.to_owned(),
-        source,
-    })?;
+    let stacked = stacked(interface)
+        .map_err(|source| format!("cannot ask the kernel about {interface}: {source}"))?;
     if let Some(master) = stacked.master {
-        return Err(CommandError::Port {
-            interface: interface.to_owned(),
-            master,
-        });
+        return Err(format!("{interface} is a port of {master}: its packets are those of {master} by the time they are shaped; use --interface {master}").into());
     }
     if !stacked.above.is_empty() {
         note!(

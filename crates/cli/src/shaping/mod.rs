@@ -4,41 +4,20 @@ mod own;
 mod search;
 
 pub use own::Own;
-pub use search::{Search, SearchError};
+pub use search::{Distrusted, Search};
 
+use crate::exit::Failure;
 use crate::print::note;
 use crate::recovery;
 use std::fmt;
-use unbloat_cake_nfqueue::{Options, ShapeError};
+use unbloat_cake_nfqueue::Options;
 use unbloat_os::privilege::{Capability, may};
-use unbloat_sqm::{Device, DeviceError, Plan, Qdisc, longer_rtt, tc};
+use unbloat_sqm::{Device, Plan, Qdisc, longer_rtt, tc};
 use unbloat_sqm_host::{
     Held, Kind, Look, Router, ShaperError, Target, apply, check, header_bytes, offered,
 };
-use unbloat_undo::{Purpose, UndoError};
+use unbloat_undo::Purpose;
 use unbloat_units::{Both, Delta, Framing, Rate};
-
-#[derive(Debug, thiserror::Error)]
-pub enum ShapingError {
-    #[error("the router has no default route, so its line device is unknown; give --interface")]
-    NoOutward,
-    #[error(
-        "the router's kernel supports neither CAKE nor HTB; shape on this host instead (without --router)"
-    )]
-    NothingOffered,
-    #[error(
-        "the router does not let its queue disciplines be tried ({0}); log in as root, on a kernel with IFB devices"
-    )]
-    RouterRefused(String),
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    #[error(transparent)]
-    Shaper(#[from] ShaperError),
-    #[error(transparent)]
-    Shape(#[from] ShapeError),
-    #[error(transparent)]
-    Undo(#[from] UndoError),
-}
 
 /// Both directions.
 pub const BOTH: Both<bool> = Both {
@@ -63,13 +42,16 @@ pub enum Placed<'a> {
 
 impl Ground {
     /// A router; without `device`, its device of the default route.
-    pub fn there(target: &Target, device: Option<&Device>) -> Result<Ground, ShapingError> {
+    pub fn there(target: &Target, device: Option<&Device>) -> Result<Ground, Failure> {
         let router = Router::new(target.clone());
         let look = router.look()?;
         let device = match (device, look.outward.first()) {
             (Some(device), _) => device.clone(),
             (None, Some(outward)) => outward.parse()?,
-            (None, None) => return Err(ShapingError::NoOutward),
+            (None, None) => return Err(
+                "the router has no default route, so its line device is unknown; give --interface"
+                    .into(),
+            ),
         };
         Ok(Ground {
             device,
@@ -90,7 +72,7 @@ impl Ground {
     }
 
     /// This host: the queue discipline that was chosen; otherwise the kernel's if it isolates flows, or our own.
-    pub fn here(device: Device, chosen: Option<Qdisc>) -> Result<Ground, ShapingError> {
+    pub fn here(device: Device, chosen: Option<Qdisc>) -> Result<Ground, Failure> {
         let qdisc = match chosen {
             Some(chosen) => chosen,
             None => match best_here()? {
@@ -143,7 +125,7 @@ impl Ground {
         }
     }
 
-    pub fn apply(&self, plan: &Plan) -> Result<Placed<'_>, ShapingError> {
+    pub fn apply(&self, plan: &Plan) -> Result<Placed<'_>, Failure> {
         let command = Purpose::this_command().command;
         Ok(match (&self.there, plan.qdisc) {
             (None, Qdisc::OwnCake) => {
@@ -162,7 +144,7 @@ impl Ground {
     }
 
     /// Our own shaper, with rates that follow the line. None on a router.
-    pub fn follow(&self, rtt: Option<Delta>) -> Result<Option<Placed<'_>>, ShapingError> {
+    pub fn follow(&self, rtt: Option<Delta>) -> Result<Option<Placed<'_>>, Failure> {
         let longer = rtt.and_then(longer_rtt);
         let options = crate::shape::following(self.device.as_str(), longer);
         match self.there {
@@ -176,7 +158,7 @@ impl Ground {
         format!("unbloat {}", following(&self.device, rtt).join(" "))
     }
 
-    fn own(&self, options: Options, command: &str) -> Result<Placed<'_>, ShapingError> {
+    fn own(&self, options: Options, command: &str) -> Result<Placed<'_>, Failure> {
         Ok(Placed::Own(Own::begin(options)?, command.to_owned()))
     }
 }
@@ -208,13 +190,17 @@ pub fn best_here() -> Result<Option<Qdisc>, ShaperError> {
 }
 
 /// The best queue discipline of a router.
-pub fn best_of(look: &Look) -> Result<Qdisc, ShapingError> {
+pub fn best_of(look: &Look) -> Result<Qdisc, Failure> {
     let names: Vec<&str> = look.offered.iter().map(String::as_str).collect();
-    let refused = || match &look.refused {
-        Some(said) => ShapingError::RouterRefused(said.clone()),
-        None => ShapingError::NothingOffered,
+    let refused = || {
+        match &look.refused {
+        Some(said) => format!(
+            "the router does not let its queue disciplines be tried ({said}); log in as root, on a kernel with IFB devices"
+        ),
+        None => "the router's kernel supports neither CAKE nor HTB; shape on this host instead (without --router)".to_owned(),
+    }
     };
-    Qdisc::best(&names).ok_or_else(refused)
+    Qdisc::best(&names).ok_or_else(|| refused().into())
 }
 
 impl fmt::Display for Ground {
@@ -228,7 +214,7 @@ impl fmt::Display for Ground {
 
 impl Placed<'_> {
     /// Keeps the shaper if it is permanent. Returns how to remove it, or how to run it.
-    pub fn keep(self) -> Result<String, ShapingError> {
+    pub fn keep(self) -> Result<String, Failure> {
         Ok(match self {
             Placed::Kernels(held, device) => {
                 held.keep()?;
@@ -244,7 +230,7 @@ impl Placed<'_> {
         })
     }
 
-    pub fn release(self) -> Result<(), ShapingError> {
+    pub fn release(self) -> Result<(), Failure> {
         match self {
             Placed::Kernels(held, _) => held.release()?,
             Placed::There(router, kind, device) => {

@@ -1,6 +1,6 @@
 //! Our own CAKE on a thread, while the process does something else.
 
-use super::ShapingError;
+use crate::exit::Failure;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
@@ -16,7 +16,7 @@ pub struct Own {
 }
 
 impl Own {
-    pub fn begin(options: Options) -> Result<Own, ShapingError> {
+    pub fn begin(options: Options) -> Result<Own, Failure> {
         let queues = Resource::Queues {
             device: options.interface.clone(),
         };
@@ -45,7 +45,7 @@ impl Own {
         Ok(own)
     }
 
-    pub fn end(mut self) -> Result<(), ShapingError> {
+    pub fn end(mut self) -> Result<(), Failure> {
         Ok(self.join()?)
     }
 

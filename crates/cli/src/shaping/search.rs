@@ -1,12 +1,13 @@
 //! Finds the knee of a live line by short tests through a shaper at different rates.
 
-use super::{Ground, ShapingError};
-use crate::loadtest::{self, RunTestError};
+use super::Ground;
+use crate::exit::Failure;
+use crate::loadtest;
 use crate::print::note;
 use std::sync::atomic::{AtomicBool, Ordering};
 use unbloat_loadtest::{Options, Stack};
 use unbloat_responsiveness::{LoadedDirection, Verdict};
-use unbloat_sqm::{Asked, Judged, Knee, KneeParams, NoKnee, Plan, PlanError, Trial, Tried};
+use unbloat_sqm::{Asked, Judged, Knee, KneeParams, NoKnee, Plan, Trial, Tried};
 use unbloat_units::{Both, Delta, Direction, Framing, Rate};
 
 /// Stage lengths of a trial: idle, and each direction under test.
@@ -18,21 +19,10 @@ const INTERVAL: Delta = Delta::ms(500);
 /// Maximum consecutive invalid trials.
 const MOST_DISTRUSTED: u32 = 3;
 
+/// A search ends when so many trials after another were not valid.
 #[derive(Debug, thiserror::Error)]
-pub enum SearchError {
-    #[error(transparent)]
-    Shaping(#[from] ShapingError),
-    #[error(transparent)]
-    Test(#[from] RunTestError),
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    #[error("{MOST_DISTRUSTED} consecutive trials were not valid ({0}); run the command again")]
-    Distrusted(String),
-    #[error(
-        "no direction was loaded, so the line rates are unknown; give --rate-down and --rate-up"
-    )]
-    Unloaded,
-}
+#[error("{MOST_DISTRUSTED} consecutive trials were not valid ({0}); run the command again")]
+pub struct Distrusted(String);
 
 /// A search, and where it installs shapers.
 pub struct Search<'a> {
@@ -60,13 +50,13 @@ pub struct Sought {
 
 impl Search<'_> {
     /// Measures the line rates, framing included. None if interrupted.
-    pub fn measure(&mut self) -> Result<Option<Both<Option<Rate>>>, SearchError> {
+    pub fn measure(&mut self) -> Result<Option<Both<Option<Rate>>>, Failure> {
         note!("unbloat: measuring the line rate");
         let rates = self
             .test(Both::new(FIRST, FIRST), None)?
             .map(|tested| Both::of(|way| Some(self.framing.of_ip(tested.of(way)?.line))));
         match rates {
-            Some(rates) if rates == Both::default() => Err(SearchError::Unloaded),
+            Some(rates) if rates == Both::default() => Err("no direction was loaded, so the line rates are unknown; give --rate-down and --rate-up".into()),
             rates => Ok(rates),
         }
     }
@@ -76,7 +66,7 @@ impl Search<'_> {
         &mut self,
         measured: Both<Option<Rate>>,
         params: impl Fn(Rate) -> KneeParams,
-    ) -> Result<Sought, SearchError> {
+    ) -> Result<Sought, Failure> {
         let mut knees = measured.map(|one| one.map(|rate| Knee::new(rate, params(rate))));
         let (mut trials, mut distrusted) = (Vec::new(), 0);
         let found = loop {
@@ -95,7 +85,7 @@ impl Search<'_> {
                 distrusted += 1;
                 note!("unbloat: repeating a trial that was not valid: {reason}");
                 if distrusted == MOST_DISTRUSTED {
-                    return Err(SearchError::Distrusted(reason.to_owned()));
+                    return Err(Distrusted(reason.to_owned()).into());
                 }
                 continue;
             }
@@ -158,7 +148,7 @@ impl Search<'_> {
         &mut self,
         lengths: Both<Delta>,
         rates: Option<Both<Option<Rate>>>,
-    ) -> Result<Option<Verdict>, SearchError> {
+    ) -> Result<Option<Verdict>, Failure> {
         let lengths = [IDLE, lengths.down, lengths.up, Delta::ZERO];
         let plan = unbloat_loadtest::Plan::of("trial", INTERVAL, lengths, &[Stack::NetworkOnly]);
         let mut options = Options {
@@ -179,7 +169,7 @@ impl Search<'_> {
             )?;
             shaper.nat = self.nat;
             let shaper = shaper.with_rtt(self.rtt);
-            Ok::<_, SearchError>(self.ground.apply(&shaper)?)
+            self.ground.apply(&shaper)
         });
         let placed = placed.transpose()?;
         let finished = loadtest::trial(self.args, &options, self.stop);

@@ -1,7 +1,7 @@
 //! `unbloat sim`: scenarios in virtual time.
 
-use crate::exit::Exit;
-use crate::experiment::{self, Common, ExperimentError};
+use crate::exit::{Exit, Failure};
+use crate::experiment::{self, Common};
 use crate::stop::stop_on_ctrl_c;
 use std::num::NonZeroUsize;
 use unbloat_api::experiment::{Simulator, refuse_kernel_queues};
@@ -30,7 +30,7 @@ pub struct Args {
     threads: Option<NonZeroUsize>,
 }
 
-pub fn run(args: &Args) -> Result<Exit, ExperimentError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     let plan = experiment::plan(&args.common)?;
     refuse_kernel_queues(&plan)?;
     let stop = stop_on_ctrl_c()?;

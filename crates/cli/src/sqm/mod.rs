@@ -14,14 +14,11 @@ pub use document::{Checked, Planned, Removed, Status};
 pub use given::Choice;
 
 use crate::dry_run;
-use crate::exit::Exit;
-use crate::interface::{self, NoInterface};
-use crate::keep::{self, Cure, Keep, KeepError, Kept, Written};
-use crate::loadtest::{RunTestError, StoredError};
-use crate::print::{self, PrintError, note};
+use crate::exit::{Exit, Failure};
+use crate::interface::{self};
+use crate::keep::{self, Cure, Keep, Kept, Written};
+use crate::print::{self, note};
 use crate::recovery;
-use crate::route::RouteError;
-use crate::shaping::{SearchError, ShapingError};
 use args::{ApplyArgs, As, CheckArgs, Job, PlaceArgs, PlanArgs, RemoveArgs};
 use document::Formats;
 use serde::Serialize;
@@ -30,80 +27,18 @@ use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use unbloat_os::privilege::{Capability, may};
-use unbloat_sqm::networkd::{self, NetworkdError};
-use unbloat_sqm::uci::{self, UciError};
-use unbloat_sqm::{Device, DeviceError, Plan, PlanError, Severity, check, tc};
+use unbloat_sqm::networkd::{self};
+use unbloat_sqm::uci::{self};
+use unbloat_sqm::{Device, Plan, Severity, check, tc};
 use unbloat_sqm_host::{Held, Kind, Router, ShaperError, apply, devices, offered, remove, status};
-use unbloat_undo::{Journals, Purpose, UndoError};
+use unbloat_undo::{Journals, Purpose};
 
 /// Interval between checks for a request to stop.
 const NAP: Duration = Duration::from_millis(50);
 /// Interval between checks of a shaper with `--hold`: each second.
 const NAPS_TO_LOOK: u32 = 20;
 
-#[derive(Debug, thiserror::Error)]
-pub enum CommandError {
-    #[error(transparent)]
-    Interface(#[from] NoInterface),
-    #[error(transparent)]
-    Shaper(#[from] ShaperError),
-    #[error(transparent)]
-    Shaping(#[from] ShapingError),
-    #[error(transparent)]
-    Search(#[from] SearchError),
-    #[error(transparent)]
-    Test(#[from] RunTestError),
-    #[error(
-        "the search repeats one test; give at most one congestion control and one receive window"
-    )]
-    Several,
-    #[error(transparent)]
-    Undo(#[from] UndoError),
-    #[error(transparent)]
-    Keep(#[from] KeepError),
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    #[error(transparent)]
-    Networkd(#[from] NetworkdError),
-    #[error(transparent)]
-    Uci(#[from] UciError),
-    #[error(transparent)]
-    Stored(#[from] StoredError),
-    #[error("{run} is not valid: {reason}; run the test again")]
-    Untrusted { run: String, reason: String },
-    #[error("no rates: give --test RUN, or --rate-down and --rate-up")]
-    NoRates,
-    #[error("the router has no default route; give --interface")]
-    NoDevice,
-    #[error(transparent)]
-    Route(#[from] RouteError),
-    #[error(
-        "the kernel supports neither CAKE nor HTB; use `unbloat shape`, which shapes in user space (--qdisc own-cake prints its command)"
-    )]
-    NothingOffered,
-    #[error("own-cake shapes only while its own process runs; start it with: {0}")]
-    OwnCake(String),
-    #[error(transparent)]
-    Sweep(#[from] sweep::SweepError),
-    #[error("{file}: {source}")]
-    Config { file: String, source: UciError },
-    #[error("cannot read {file}: {source}")]
-    Read { file: String, source: io::Error },
-    #[error(
-        "{0} is no longer shaped: the device was removed or renamed, or its queue disciplines were replaced; fix this and start again"
-    )]
-    Replaced(String),
-    #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] crate::stop::SignalError),
-    #[error("cannot write the output: {0}")]
-    Write(#[from] io::Error),
-    #[error(transparent)]
-    Print(#[from] PrintError),
-}
-
-pub fn run(args: &Args) -> Result<Exit, CommandError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     match &args.job {
         Job::Plan(args) => plan(args),
         Job::Search(args) => search::run(args),
@@ -114,12 +49,12 @@ pub fn run(args: &Args) -> Result<Exit, CommandError> {
     }
 }
 
-fn print_json(document: &impl Serialize) -> Result<(), CommandError> {
+fn print_json(document: &impl Serialize) -> Result<(), Failure> {
     Ok(print::raw(&print::document(document)?)?)
 }
 
 /// Prints the plan in the requested format; changes nothing.
-fn plan(args: &PlanArgs) -> Result<Exit, CommandError> {
+fn plan(args: &PlanArgs) -> Result<Exit, Failure> {
     let site = match args.form {
         As::Uci => place::Site::Openwrt,
         As::Tc | As::Networkd => place::Site::Here,
@@ -134,7 +69,7 @@ fn plan(args: &PlanArgs) -> Result<Exit, CommandError> {
     Ok(Exit::Complete)
 }
 
-fn tell(plan: &Plan, form: As) -> Result<(), CommandError> {
+fn tell(plan: &Plan, form: As) -> Result<(), Failure> {
     match form {
         As::Tc => print::raw(&tc::text(&tc::commands(plan)))?,
         As::Uci => print::raw(&uci::write(&[uci::section_of(plan)?]))?,
@@ -167,7 +102,7 @@ fn formats(plan: &Plan) -> Formats {
     }
 }
 
-fn judge(args: &CheckArgs) -> Result<Exit, CommandError> {
+fn judge(args: &CheckArgs) -> Result<Exit, Failure> {
     let (sections, facts) = place::config(args)?;
     let findings = check(&sections, &facts);
     match args.json {
@@ -184,7 +119,7 @@ fn judge(args: &CheckArgs) -> Result<Exit, CommandError> {
     })
 }
 
-fn put(args: &ApplyArgs) -> Result<Exit, CommandError> {
+fn put(args: &ApplyArgs) -> Result<Exit, Failure> {
     if let Some(target) = &args.router {
         return put_there(&Router::new(target.clone()), args);
     }
@@ -195,11 +130,11 @@ fn put(args: &ApplyArgs) -> Result<Exit, CommandError> {
     }
 }
 
-fn put_there(router: &Router, args: &ApplyArgs) -> Result<Exit, CommandError> {
+fn put_there(router: &Router, args: &ApplyArgs) -> Result<Exit, Failure> {
     let look = router.look()?;
     if args.keep && look.kind != Kind::OpenWrt {
         let target = router.target().to_string();
-        return Err(KeepError::Router { target }.into());
+        return Err(format!("cannot keep the shaper of {target} after a reboot: it has no OpenWrt with sqm-scripts; run `unbloat sqm apply --keep` on the router itself, or install the files that `unbloat sqm plan --as networkd` prints").into());
     }
     let plan = place::plan(&args.given, place::Site::Router(&look))?;
     note!("{}", text::plan(&plan));
@@ -223,7 +158,7 @@ fn put_there(router: &Router, args: &ApplyArgs) -> Result<Exit, CommandError> {
     tell_applied(args, &plan, None)
 }
 
-fn put_here(args: &ApplyArgs) -> Result<Exit, CommandError> {
+fn put_here(args: &ApplyArgs) -> Result<Exit, Failure> {
     if !args.dry_run && !may(Capability::NetAdmin) {
         return Err(ShaperError::NoRight.into());
     }
@@ -238,9 +173,11 @@ fn put_here(args: &ApplyArgs) -> Result<Exit, CommandError> {
     };
     let keep = args.keep.then(|| Keep::of(&cure)).transpose()?;
     if keep.is_none() && plan.qdisc == unbloat_sqm::Qdisc::OwnCake {
-        return Err(CommandError::OwnCake(
-            tc::text(&tc::commands(&plan)).trim().to_owned(),
-        ));
+        return Err(format!(
+            "own-cake shapes only while its own process runs; start it with: {}",
+            tc::text(&tc::commands(&plan)).trim()
+        )
+        .into());
     }
     if args.dry_run {
         return tell_applied(args, &plan, keep.as_ref());
@@ -263,7 +200,7 @@ fn put_here(args: &ApplyArgs) -> Result<Exit, CommandError> {
             naps += 1;
             if naps % NAPS_TO_LOOK == 0 && !placed.stands() {
                 placed.release()?;
-                return Err(CommandError::Replaced(plan.device.to_string()));
+                return Err(format!("{} is no longer shaped: the device was removed or renamed, or its queue disciplines were replaced; fix this and start again", plan.device).into());
             }
         }
         placed.release()?;
@@ -288,11 +225,7 @@ struct Placed {
 }
 
 impl Placed {
-    fn begin(
-        journals: &Journals,
-        plan: &Plan,
-        keep: Option<&Keep>,
-    ) -> Result<Placed, CommandError> {
+    fn begin(journals: &Journals, plan: &Plan, keep: Option<&Keep>) -> Result<Placed, Failure> {
         let held = match keep {
             Some(_) => None,
             None => Some(apply(journals, plan, &Purpose::this_command().command)?),
@@ -307,13 +240,13 @@ impl Placed {
         self.held.as_ref().is_none_or(Held::stands)
     }
 
-    fn release(self) -> Result<(), CommandError> {
+    fn release(self) -> Result<(), Failure> {
         self.written.map_or(Ok(()), Written::release)?;
         Ok(self.held.map_or(Ok(()), Held::release)?)
     }
 
     /// Prints how to remove the shaper before giving up the automatic rollback.
-    fn keep(self, device: &Device) -> Result<Exit, CommandError> {
+    fn keep(self, device: &Device) -> Result<Exit, Failure> {
         let also = match self.written {
             Some(_) => ", also after a reboot",
             None => "",
@@ -333,7 +266,7 @@ fn confirmed(
     device: &Device,
     end: Instant,
     is_stopped: impl Fn() -> bool,
-) -> Result<Exit, CommandError> {
+) -> Result<Exit, Failure> {
     let (sender, lines) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let mut line = String::new();
@@ -356,7 +289,7 @@ fn confirmed(
     })
 }
 
-fn tell_applied(args: &ApplyArgs, plan: &Plan, keep: Option<&Keep>) -> Result<Exit, CommandError> {
+fn tell_applied(args: &ApplyArgs, plan: &Plan, keep: Option<&Keep>) -> Result<Exit, Failure> {
     if args.json {
         print_json(&planned(plan, keep))?;
     } else if let Some(keep) = keep {
@@ -367,7 +300,7 @@ fn tell_applied(args: &ApplyArgs, plan: &Plan, keep: Option<&Keep>) -> Result<Ex
     Ok(Exit::Complete)
 }
 
-fn look(args: &PlaceArgs) -> Result<Exit, CommandError> {
+fn look(args: &PlaceArgs) -> Result<Exit, Failure> {
     if let Some(target) = &args.router {
         let router = Router::new(target.clone());
         let look = router.look()?;
@@ -441,7 +374,7 @@ fn look(args: &PlaceArgs) -> Result<Exit, CommandError> {
 fn shaped_here(
     journals: &Journals,
     named: Option<&Device>,
-) -> Result<(Vec<Device>, Vec<Kept>), CommandError> {
+) -> Result<(Vec<Device>, Vec<Kept>), Failure> {
     let mut kept = keep::kept(journals)?;
     if let Some(device) = named {
         kept.retain(|it| it.device == *device);
@@ -453,7 +386,7 @@ fn shaped_here(
     Ok((devices(journals)?, kept))
 }
 
-fn take_away(args: &RemoveArgs) -> Result<Exit, CommandError> {
+fn take_away(args: &RemoveArgs) -> Result<Exit, Failure> {
     if args.dry_run {
         return would_take_away(args);
     }
@@ -495,7 +428,7 @@ fn take_away(args: &RemoveArgs) -> Result<Exit, CommandError> {
 }
 
 /// The router that is given; or this host, if its configuration has the shaper.
-fn router_of(args: &RemoveArgs) -> Result<Option<Router>, CommandError> {
+fn router_of(args: &RemoveArgs) -> Result<Option<Router>, Failure> {
     if let Some(target) = &args.place.router {
         return Ok(Some(Router::new(target.clone())));
     }
@@ -507,7 +440,7 @@ fn router_of(args: &RemoveArgs) -> Result<Option<Router>, CommandError> {
 }
 
 /// Changes nothing, not even what killed commands left.
-fn would_take_away(args: &RemoveArgs) -> Result<Exit, CommandError> {
+fn would_take_away(args: &RemoveArgs) -> Result<Exit, Failure> {
     let place = &args.place;
     let mut steps = Vec::new();
     let (device, is_ours) = match router_of(args)? {

@@ -1,9 +1,9 @@
 //! Where to shape: devices, queue disciplines of the kernel, existing configurations.
 
-use super::CommandError;
 use super::args::CheckArgs;
 use super::given::{Given, Line};
 use super::{measured, sweep};
+use crate::exit::Failure;
 use crate::print::note;
 use crate::route;
 use crate::shaping::{best_here, best_of};
@@ -25,13 +25,13 @@ pub enum Site<'l> {
 }
 
 /// The plan for this host, or for a router.
-pub fn plan(given: &Given, site: Site<'_>) -> Result<Plan, CommandError> {
+pub fn plan(given: &Given, site: Site<'_>) -> Result<Plan, Failure> {
     let framing = framing(&given.line)?.unwrap_or(Framing::NONE);
     let shares = shares(given);
     let line = rates(&given.line, framing)?;
     let rates = line.zip(shares).map(|(rate, of)| Some(share(rate?, of)));
     if rates == Both::default() {
-        return Err(CommandError::NoRates);
+        return Err("no rates: give --test RUN, or --rate-down and --rate-up".into());
     }
     let router = match site {
         Site::Router(look) => Some(look),
@@ -51,7 +51,7 @@ pub fn plan(given: &Given, site: Site<'_>) -> Result<Plan, CommandError> {
 }
 
 /// The round trip that was given, or that of the test.
-fn rtt(given: &Given) -> Result<Option<Delta>, CommandError> {
+fn rtt(given: &Given) -> Result<Option<Delta>, Failure> {
     let run = given.line.test.as_deref().filter(|_| given.rtt.is_none());
     let tested = run.map(crate::loadtest::read).transpose()?;
     Ok(given
@@ -60,7 +60,7 @@ fn rtt(given: &Given) -> Result<Option<Delta>, CommandError> {
 }
 
 /// The device that was named, or that by which the test of the rates ran, or that of the default route.
-pub fn device(given: &Given, router: Option<&Look>) -> Result<Device, CommandError> {
+pub fn device(given: &Given, router: Option<&Look>) -> Result<Device, Failure> {
     let named = given.interface.as_ref();
     let (None, None) = (named, router) else {
         return of_line(named, router);
@@ -80,7 +80,7 @@ pub fn device(given: &Given, router: Option<&Look>) -> Result<Device, CommandErr
 }
 
 /// The device that was named, or that of the default route.
-pub fn of_line(named: Option<&Device>, router: Option<&Look>) -> Result<Device, CommandError> {
+pub fn of_line(named: Option<&Device>, router: Option<&Look>) -> Result<Device, Failure> {
     if let Some(device) = named {
         return Ok(device.clone());
     }
@@ -88,14 +88,14 @@ pub fn of_line(named: Option<&Device>, router: Option<&Look>) -> Result<Device, 
         Some(look) => Ok(look
             .outward
             .first()
-            .ok_or(CommandError::NoDevice)?
+            .ok_or("the router has no default route; give --interface")?
             .parse()?),
         None => Ok(route::outward()?),
     }
 }
 
 /// The configuration to check, and what is known about its host and line.
-pub fn config(args: &CheckArgs) -> Result<(Vec<Section>, Facts), CommandError> {
+pub fn config(args: &CheckArgs) -> Result<(Vec<Section>, Facts), Failure> {
     let framing = framing(&args.line)?;
     let measured = rates(&args.line, framing.unwrap_or(Framing::NONE))?;
     let (sections, known) = match &args.router {
@@ -132,21 +132,17 @@ fn bypass(of_sqm: &Path) -> Option<Bypass> {
     (is_on("flow_offloading") && is_on("flow_offloading_hw")).then_some(Bypass::Uci)
 }
 
-fn read(path: &Path) -> Result<Vec<Section>, CommandError> {
+fn read(path: &Path) -> Result<Vec<Section>, Failure> {
     /// More than any configuration that is read.
     const LONGEST: u64 = 1 << 20;
     let file = path.display().to_string();
     let read = files::open_any(path).and_then(|opened| files::all(opened, LONGEST));
-    let bytes = read.map_err(|source| CommandError::Read {
-        file: file.clone(),
-        source,
-    })?;
-    uci::read(&String::from_utf8_lossy(&bytes))
-        .map_err(|source| CommandError::Config { file, source })
+    let bytes = read.map_err(|source| format!("cannot read {file}: {source}"))?;
+    uci::read(&String::from_utf8_lossy(&bytes)).map_err(|error| format!("{file}: {error}").into())
 }
 
 /// The framing as given or as detected by a sweep over packet sizes; none if unknown.
-pub fn framing(line: &Line) -> Result<Option<Framing>, CommandError> {
+pub fn framing(line: &Line) -> Result<Option<Framing>, Failure> {
     let Some(host) = &line.sweep else {
         return Ok(line.framing());
     };
@@ -170,7 +166,7 @@ pub fn framing(line: &Line) -> Result<Option<Framing>, CommandError> {
     }
 }
 
-pub fn rates(given: &Line, framing: Framing) -> Result<Both<Option<Rate>>, CommandError> {
+pub fn rates(given: &Line, framing: Framing) -> Result<Both<Option<Rate>>, Failure> {
     if let Some(run) = &given.test {
         let framed = |load: LoadedDirection| framing.of_ip(load.line);
         return Ok(measured::of_test(run)?.map(|load| load.map(framed)));
@@ -198,7 +194,7 @@ fn share(rate: Rate, share: f64) -> Rate {
     Rate::from_bps_f64((bps / 1e3).round() * 1e3)
 }
 
-fn qdisc(given: &Given, site: Site<'_>) -> Result<Qdisc, CommandError> {
+fn qdisc(given: &Given, site: Site<'_>) -> Result<Qdisc, Failure> {
     if let Some(choice) = given.qdisc {
         return Ok(choice.into());
     }
@@ -207,5 +203,5 @@ fn qdisc(given: &Given, site: Site<'_>) -> Result<Qdisc, CommandError> {
         Site::Router(look) => Some(best_of(look)?),
         Site::Here => best_here()?,
     };
-    best.ok_or(CommandError::NothingOffered)
+    best.ok_or_else(|| "the kernel supports neither CAKE nor HTB; use `unbloat shape`, which shapes in user space (--qdisc own-cake prints its command)".into())
 }

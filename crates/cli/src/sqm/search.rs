@@ -2,20 +2,19 @@
 
 use super::args::SearchArgs;
 use super::document::{Planned, Searched};
-use super::{CommandError, formats, place, print_json, tell, text};
-use crate::exit::Exit;
-use crate::loadtest::RunTestError;
+use super::{formats, place, print_json, tell, text};
+use crate::exit::{Exit, Failure};
 use crate::print::note;
 use crate::recovery;
-use crate::shaping::{BOTH, Ground, Placed, Search, SearchError};
+use crate::shaping::{BOTH, Distrusted, Ground, Placed, Search};
 use crate::stop::stop_on_ctrl_c;
 use unbloat_sqm::{KneeParams, Plan};
 use unbloat_units::{Both, Framing, Rate};
 
-pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
-    let mut all = args.options.options().map_err(RunTestError::Args)?;
+pub fn run(args: &SearchArgs) -> Result<Exit, Failure> {
+    let mut all = args.options.options()?;
     let (Some(options), true) = (all.pop(), all.is_empty()) else {
-        return Err(CommandError::Several);
+        return Err("the search repeats one test; give at most one congestion control and one receive window".into());
     };
     // Must precede threads and claims.
     let _guard = recovery::guarded()?;
@@ -50,8 +49,8 @@ pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
         }
     };
     let sought = match search.run(measured, params) {
-        Err(SearchError::Distrusted(reason)) => {
-            note!("unbloat: {}", SearchError::Distrusted(reason));
+        Err(error) if error.is::<Distrusted>() => {
+            note!("unbloat: {error}");
             return Ok(Exit::Untrusted);
         }
         sought => sought?,
@@ -99,7 +98,7 @@ pub fn run(args: &SearchArgs) -> Result<Exit, CommandError> {
     Ok(Exit::Complete)
 }
 
-fn ground(args: &SearchArgs, known: Both<Option<Rate>>) -> Result<Ground, CommandError> {
+fn ground(args: &SearchArgs, known: Both<Option<Rate>>) -> Result<Ground, Failure> {
     let named = args.given.interface.as_ref();
     let chosen = args.given.qdisc.map(Into::into);
     let mut ground = match &args.router {

@@ -1,24 +1,14 @@
 //! Delay as a function of packet size.
 
 use crate::events::bar_target;
+use crate::exit::Failure;
 use crate::print::note;
 use indicatif::{ProgressBar, ProgressStyle};
-use std::io;
 use std::sync::atomic::AtomicBool;
 use unbloat_sqm::Sample;
 
-#[derive(Debug, thiserror::Error)]
-pub enum SweepError {
-    #[error(transparent)]
-    Name(#[from] unbloat_loadtest::TestError),
-    #[error("{0} does not answer echo requests; give another host behind the line")]
-    Silent(String),
-    #[error("cannot send echo requests to {host}: {source}")]
-    Echo { host: String, source: io::Error },
-}
-
 /// Sends echo requests of many sizes to a host, for 75 s.
-pub fn measure(host: &str) -> Result<Vec<Sample>, SweepError> {
+pub fn measure(host: &str) -> Result<Vec<Sample>, Failure> {
     let address = unbloat_loadtest::answering(host, None)?;
     note!(
         "unbloat: sending echo requests of 241 sizes to {host}; nothing else should use the line"
@@ -30,12 +20,13 @@ pub fn measure(host: &str) -> Result<Vec<Sample>, SweepError> {
     let mut progress = |share: f64| bar.set_position((share * 1_000.0) as u64);
     let echoed = unbloat_loadtest::sweep(address, &never, &mut progress);
     bar.finish_and_clear();
-    let echoed = echoed.map_err(|source| SweepError::Echo {
-        host: host.to_owned(),
-        source,
-    })?;
+    let echoed =
+        echoed.map_err(|source| format!("cannot send echo requests to {host}: {source}"))?;
     if echoed.is_empty() {
-        return Err(SweepError::Silent(host.to_owned()));
+        return Err(format!(
+            "{host} does not answer echo requests; give another host behind the line"
+        )
+        .into());
     }
     let sample = |one: unbloat_loadtest::Echoed| Sample {
         ip_bytes: one.ip_bytes,

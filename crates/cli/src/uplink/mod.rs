@@ -2,7 +2,7 @@
 
 use crate::confine::{SEES_PACKETS, drop_capabilities};
 use crate::dry_run;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::print::{self, PrintError};
 use crate::recovery;
 use crate::span::{stop_after, within};
@@ -44,17 +44,7 @@ pub struct Args {
     json: bool,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum CommandError {
-    #[error(transparent)]
-    Uplink(#[from] UplinkError),
-    #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] crate::stop::SignalError),
-    #[error(transparent)]
-    Print(#[from] PrintError),
-}
-
-pub fn run(args: &Args) -> Result<Exit, CommandError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     if args.dry_run {
         dry_run::print(&steps(&args.interface)?, args.json)?;
         return Ok(Exit::Complete);

@@ -9,10 +9,9 @@ pub use record::tables;
 
 use crate::confine::{NAMES_SENDERS, drop_capabilities};
 use crate::events::Silence;
-use crate::exit::Exit;
-use crate::interface::{self, NoInterface};
-use crate::output::OutputError;
-use crate::print::{self, PrintError, note};
+use crate::exit::{Exit, Failure};
+use crate::interface::{self};
+use crate::print::{self, note};
 use crate::span::duration;
 use crate::stop::stop_on_ctrl_c;
 use crate::terminal;
@@ -23,35 +22,15 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use unbloat_tui::host::{HostView, host_line};
 use unbloat_tui::{Input, Screen};
-use unbloat_watch::{Layers, Watch, WatchError};
+use unbloat_watch::{Layers, Watch};
 
 /// Interval between checks for a request to stop.
 const NAP: Duration = Duration::from_millis(50);
 
-#[derive(Debug, thiserror::Error)]
-pub enum CommandError {
-    #[error(transparent)]
-    Interface(#[from] NoInterface),
-    #[error(transparent)]
-    Watch(#[from] WatchError),
-    #[error("cannot install the Ctrl-C handler: {0}")]
-    Signal(#[from] crate::stop::SignalError),
-    #[error("cannot use the terminal: {0}")]
-    Write(#[from] io::Error),
-    #[error(
-        "the live view needs a terminal on standard input and standard error; use --json or --once instead"
-    )]
-    NoTerminal,
-    #[error(transparent)]
-    Print(#[from] PrintError),
-    #[error(transparent)]
-    Output(#[from] OutputError),
-}
-
-pub fn run(args: &Args) -> Result<Exit, CommandError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     let has_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
     if !args.json && !args.once && !has_terminal {
-        return Err(CommandError::NoTerminal);
+        return Err("the live view needs a terminal on standard input and standard error; use --json or --once instead".into());
     }
     let options = args.options();
     options
@@ -98,8 +77,8 @@ impl Looks {
     /// Waits with `nap`, which returns whether to stop, and takes the next sample. None at the end.
     fn next(
         &mut self,
-        mut nap: impl FnMut(Duration) -> io::Result<bool>,
-    ) -> Result<Option<Layers>, CommandError> {
+        mut nap: impl FnMut(Duration) -> Result<bool, Failure>,
+    ) -> Result<Option<Layers>, Failure> {
         let mut due = Instant::now() + self.every;
         if let Some(end) = self.end {
             if Instant::now() >= end {
@@ -129,7 +108,7 @@ fn lines(
     once: bool,
     is_measured: bool,
     stop: &AtomicBool,
-) -> Result<Exit, CommandError> {
+) -> Result<Exit, Failure> {
     while let Some(layers) = looks.next(|span| Ok(rest(span, stop)))? {
         print::raw(&(host_line(&layers, is_measured) + "\n"))?;
         if once {
@@ -139,7 +118,7 @@ fn lines(
     Ok(Exit::Complete)
 }
 
-fn once(looks: &mut Looks, stop: &AtomicBool) -> Result<Exit, CommandError> {
+fn once(looks: &mut Looks, stop: &AtomicBool) -> Result<Exit, Failure> {
     let Some(layers) = looks.next(|span| Ok(rest(span, stop)))? else {
         return Ok(Exit::Interrupted);
     };
@@ -147,28 +126,34 @@ fn once(looks: &mut Looks, stop: &AtomicBool) -> Result<Exit, CommandError> {
     Ok(Exit::Complete)
 }
 
-fn screen(looks: &mut Looks, mut view: HostView, stop: &AtomicBool) -> Result<Exit, CommandError> {
+fn screen(looks: &mut Looks, mut view: HostView, stop: &AtomicBool) -> Result<Exit, Failure> {
     let _silence = Silence::begin();
-    let mut screen = Screen::open()?;
-    screen.draw(|frame| view.draw(frame))?;
+    let mut screen = Screen::open().map_err(terminal_failed)?;
+    screen
+        .draw(|frame| view.draw(frame))
+        .map_err(terminal_failed)?;
     while let Some(layers) = looks
         .next(|span| Ok(ends(&mut screen, &mut view, span)? || stop.load(Ordering::Relaxed)))?
     {
         view.take(layers);
-        screen.draw(|frame| view.draw(frame))?;
+        screen
+            .draw(|frame| view.draw(frame))
+            .map_err(terminal_failed)?;
     }
     Ok(Exit::Complete)
 }
 
 /// Waits so long for what the person at the terminal does, and does it; whether that ends the view.
-fn ends(screen: &mut Screen, view: &mut HostView, span: Duration) -> io::Result<bool> {
-    let ends = match screen.input(span)? {
+fn ends(screen: &mut Screen, view: &mut HostView, span: Duration) -> Result<bool, Failure> {
+    let ends = match screen.input(span).map_err(terminal_failed)? {
         Input::Gone => return Ok(true),
         Input::Nothing => return Ok(false),
         Input::Key(key) => view.press(key),
         Input::Resized => false,
     };
-    screen.draw(|frame| view.draw(frame))?;
+    screen
+        .draw(|frame| view.draw(frame))
+        .map_err(terminal_failed)?;
     Ok(ends)
 }
 
@@ -176,4 +161,8 @@ fn ends(screen: &mut Screen, view: &mut HostView, span: Duration) -> io::Result<
 fn rest(span: Duration, stop: &AtomicBool) -> bool {
     sleep(span);
     stop.load(Ordering::Relaxed)
+}
+
+fn terminal_failed(error: io::Error) -> Failure {
+    format!("cannot use the terminal: {error}").into()
 }

@@ -1,6 +1,6 @@
 //! Samples as a run: what `unbloat watch --out` writes.
 
-use crate::output::OutputError;
+use crate::exit::Failure;
 use std::path::{Path, PathBuf};
 use unbloat_run::{Clock, RunInfo, RunWriter};
 use unbloat_table::{Order, Row, Rows, Table, columns};
@@ -48,7 +48,7 @@ pub struct Record {
 }
 
 impl Record {
-    pub fn create(dir: &Path) -> Result<Record, OutputError> {
+    pub fn create(dir: &Path) -> Result<Record, Failure> {
         let command = std::env::args().collect();
         let mut info = RunInfo::new("unbloat watch", env!("CARGO_PKG_VERSION"), command);
         info.clock = Clock::Real;
@@ -58,7 +58,7 @@ impl Record {
         })
     }
 
-    pub fn take(&mut self, layers: &Layers) -> Result<(), OutputError> {
+    pub fn take(&mut self, layers: &Layers) -> Result<(), Failure> {
         let mut sheet = Sheet {
             time_ns: layers.at.as_ns(),
             waits: Rows::new(&WaitRow::table()),
@@ -74,7 +74,7 @@ impl Record {
     }
 
     /// Returns the folder.
-    pub fn finish(self) -> Result<PathBuf, OutputError> {
+    pub fn finish(self) -> Result<PathBuf, Failure> {
         Ok(self.writer.finish(&self.info)?)
     }
 }

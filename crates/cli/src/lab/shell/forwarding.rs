@@ -1,6 +1,6 @@
 //! Lets this host hand on what comes from a shell, until the shell ends.
 
-use super::ShellError;
+use crate::exit::Failure;
 use crate::kernel::of_kernel;
 use crate::recovery;
 use std::fs;
@@ -14,7 +14,7 @@ const DEVICES: &str = "/proc/sys/net/ipv4/conf";
 /// would switch it off.
 ///
 /// IPv6 is left alone: a host that forwards it no longer listens to routers, and would lose its own default route.
-pub fn on() -> Result<Option<Claim>, ShellError> {
+pub fn on() -> Result<Option<Claim>, Failure> {
     let journals = recovery::journals()?;
     let is_held = journals
         .holdings()?
@@ -30,7 +30,7 @@ pub fn on() -> Result<Option<Claim>, ShellError> {
     }
     claim.before(Step::setting(Path::new(SWITCH))?)?;
     #[expect(clippy::disallowed_methods, reason = "a setting of the kernel")]
-    fs::write(SWITCH, "1").map_err(ShellError::Forwarding)?;
+    fs::write(SWITCH, "1").map_err(|error| format!("--internet: cannot switch IPv4 forwarding on: {error}; run: sysctl -w net.ipv4.ip_forward=1"))?;
     Ok(Some(claim))
 }
 

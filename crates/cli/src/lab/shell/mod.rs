@@ -7,17 +7,15 @@ mod summary;
 
 pub use series::PathRow;
 
-use crate::exit::Exit;
-use crate::output::OutputError;
+use crate::exit::{Exit, Failure};
 use crate::print::note;
 use crate::recovery;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
-use unbloat_lab::{LabError, Shell, ShellOptions};
+use unbloat_lab::{Shell, ShellOptions};
 use unbloat_os::signal;
-use unbloat_undo::UndoError;
 use unbloat_units::{Delta, Rate};
 
 /// Run a command in a network namespace behind an emulated path (needs root).
@@ -102,31 +100,8 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum ShellError {
-    #[error(transparent)]
-    Path(#[from] unbloat_experiment::scenario::toml::Error),
-    #[error("--set accepts only keys of the path: link.down.* and link.up.*")]
-    OnlyLink,
-    #[error(transparent)]
-    Lab(#[from] LabError),
-    #[error("cannot run {command}: {error}")]
-    Command {
-        command: String,
-        error: std::io::Error,
-    },
-    #[error(
-        "--internet: cannot switch IPv4 forwarding on: {0}; run: sysctl -w net.ipv4.ip_forward=1"
-    )]
-    Forwarding(std::io::Error),
-    #[error(transparent)]
-    Output(#[from] OutputError),
-    #[error(transparent)]
-    Undo(#[from] UndoError),
-}
-
 /// Opens a shell from command-line arguments (as after `unbloat lab`) without running its command.
-pub fn behind(words: &[&str]) -> Result<Shell, ShellError> {
+pub fn behind(words: &[&str]) -> Result<Shell, Failure> {
     #[derive(clap::Parser)]
     struct Alone {
         #[command(flatten)]
@@ -137,7 +112,7 @@ pub fn behind(words: &[&str]) -> Result<Shell, ShellError> {
     Ok(Shell::open(path, asked.args.seed)?)
 }
 
-pub fn run(args: &Args) -> Result<Exit, ShellError> {
+pub fn run(args: &Args) -> Result<Exit, Failure> {
     let (path, links) = path::of(args)?;
     // Must run before the first thread.
     let _guard = recovery::guarded()?;
@@ -166,18 +141,15 @@ pub fn run(args: &Args) -> Result<Exit, ShellError> {
 }
 
 /// Runs the command until it ends.
-fn call(shell: &Shell, words: &[OsString]) -> Result<ExitStatus, ShellError> {
+fn call(shell: &Shell, words: &[OsString]) -> Result<ExitStatus, Failure> {
     let (program, arguments) = words.split_first().expect("clap requires a command");
-    let failed = |error| ShellError::Command {
-        command: program.to_string_lossy().into_owned(),
-        error,
-    };
+    let failed = |error| format!("cannot run {}: {error}", program.to_string_lossy());
     let mut command = shell.command(program)?;
     command.args(arguments);
     signal::as_usual(&mut command);
     let mut running = command.spawn().map_err(failed)?;
     let _passing = signal::PassOn::to(running.id());
-    running.wait().map_err(failed)
+    Ok(running.wait().map_err(failed)?)
 }
 
 /// The exit code as shells report it: 128 plus the signal number if a signal ended the command.

@@ -1,6 +1,7 @@
 //! Converts the options of a shell to a path, by way of a scenario's keys.
 
-use super::{Args, ShellError};
+use super::Args;
+use crate::exit::Failure;
 use std::path::Path;
 use unbloat_api::experiment::read;
 use unbloat_experiment::scenario::toml::{Error, Node, Origin, Value};
@@ -8,7 +9,7 @@ use unbloat_experiment::scenario::{BothWays, path};
 use unbloat_units::{Delta, Rate};
 
 /// The path, and its definition as keys of a scenario.
-pub fn of(args: &Args) -> Result<(BothWays, Node), ShellError> {
+pub fn of(args: &Args) -> Result<(BothWays, Node), Failure> {
     let mut root = Node::table(Origin::Set);
     let up_queue = args.queue_up.as_ref().or(args.queue.as_ref());
     let sides = [
@@ -47,7 +48,7 @@ pub fn of(args: &Args) -> Result<(BothWays, Node), ShellError> {
         .take("link")
         .unwrap_or_else(|| Node::table(Origin::Set));
     if !matches!(&root.value, Value::Table(rest) if rest.is_empty()) {
-        return Err(ShellError::OnlyLink);
+        return Err("--set accepts only keys of the path: link.down.* and link.up.*".into());
     }
     let files = |name: &str| read(Path::new(name)).map_err(|error| error.to_string());
     let both = path(&links, &files).map_err(|error| as_typed(args, error))?;
@@ -64,7 +65,7 @@ fn as_typed(args: &Args, error: Error) -> Error {
     Error::new(Origin::Nowhere, option, error.message)
 }
 
-fn put(root: &mut Node, assignment: &str) -> Result<(), ShellError> {
+fn put(root: &mut Node, assignment: &str) -> Result<(), Failure> {
     let (key, node) = Node::assignment(assignment)?;
     Ok(root.put(key, node)?)
 }
@@ -91,7 +92,7 @@ fn exact(value: impl Into<i128>, units: &[(&str, i128)]) -> String {
 
 /// Parses a queue such as `codel`, `droptail:1MB` or `fq_codel:limit=1000 packets,target=10ms`: a kind, then a colon and its keys as
 /// in scenarios. A value without a key is the limit.
-fn queue_of(text: &str) -> Result<Node, ShellError> {
+fn queue_of(text: &str) -> Result<Node, Failure> {
     let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
     let mut queue = Node::table(Origin::Set);
     queue.put("kind", Node::text(Origin::Set, kind.trim()))?;

@@ -1,6 +1,6 @@
 //! Time series of a shell's path, as a table.
 
-use crate::output::OutputError;
+use crate::exit::Failure;
 use std::io::BufWriter;
 use std::path::Path;
 use unbloat_lab::Closed;
@@ -37,7 +37,7 @@ pub fn rows(closed: &Closed) -> (Table, Rows) {
 }
 
 /// Writes it as CSV.
-pub fn write(file: &Path, closed: &Closed) -> Result<(), OutputError> {
+pub fn write(file: &Path, closed: &Closed) -> Result<(), Failure> {
     let (table, rows) = rows(closed);
     let out = BufWriter::new(files::create_named(file)?);
     let bounds = Bounds {

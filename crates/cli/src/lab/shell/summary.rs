@@ -1,7 +1,8 @@
 //! Results of a shell: a short text, and a run folder.
 
 use super::{Args, series};
-use crate::output::{OutputError, write_run};
+use crate::exit::Failure;
+use crate::output::write_run;
 use serde_json::json;
 use std::fmt::Write;
 use std::path::Path;
@@ -60,7 +61,7 @@ fn direction(path: &PathRecord, wall: Delta) -> String {
 }
 
 /// Writes a run: results, and the time series of the path.
-pub fn write(args: &Args, out: &Path, links: &Node, closed: Closed) -> Result<(), OutputError> {
+pub fn write(args: &Args, out: &Path, links: &Node, closed: Closed) -> Result<(), Failure> {
     let path = series::rows(&closed);
     let emulated = closed.emulated;
     let report = &emulated.report;
