@@ -1,5 +1,20 @@
 //! One shard: the packets of some clients, in time order, to rows.
 
+/// What analyses act on besides a flow of this user: parts of a shard, of which the caller has borrowed others.
+macro_rules! context {
+    ($shard:ident, $user:expr, $number:ident) => {
+        crate::analysis::Context {
+            params: &$shard.params,
+            tables: &mut $shard.output.side,
+            user: $user,
+            origin: $shard.origin,
+            number: $number,
+            summary_only: $shard.summary_only,
+            built: $shard.built,
+        }
+    };
+}
+
 mod ahead;
 mod beside;
 mod copy;
@@ -7,7 +22,7 @@ mod ending;
 mod judge;
 mod snapshot;
 
-use crate::analysis::{Built, Context, Light, observe_names, write_spun};
+use crate::analysis::{Built, Light, observe_names, write_spun};
 use crate::dns::{DnsRows, Lookups};
 use crate::flow::{EndCause, Flow, FlowCore, RST, side_of};
 use crate::flow_table::{Entry, FlowTable};
@@ -335,15 +350,7 @@ impl Shard {
         }
         let spin = spin.get_or_insert_default();
         if spin.on_packet(side_of(header), header, self.origin, user.load()) {
-            let mut cx = Context {
-                params: &self.params,
-                tables: &mut self.output.side,
-                user,
-                origin: self.origin,
-                number,
-                summary_only: self.summary_only,
-                built: self.built,
-            };
+            let mut cx = context!(self, user, number);
             let halves = Both::<Half>::default();
             let view = Flow {
                 core,
@@ -431,15 +438,7 @@ impl Shard {
             0 => cause,
             _ => EndCause::Fin,
         };
-        let mut cx = Context {
-            params: &self.params,
-            tables: &mut self.output.side,
-            user: self.users.get_mut(*user),
-            origin: self.origin,
-            number,
-            summary_only: self.summary_only,
-            built: self.built,
-        };
+        let mut cx = context!(self, self.users.get_mut(*user), number);
         let view = Flow { core, halves };
         self.output.flows.row(order(number, core.flow_id), |row| {
             light.finish(deep.as_deref_mut(), &view, cause, &mut cx, row);
@@ -454,15 +453,7 @@ impl Shard {
             return;
         };
         let UdpFlow { core, spin } = flow;
-        let mut cx = Context {
-            params: &self.params,
-            tables: &mut self.output.side,
-            user: self.users.get_mut(*user),
-            origin: self.origin,
-            number,
-            summary_only: self.summary_only,
-            built: self.built,
-        };
+        let mut cx = context!(self, self.users.get_mut(*user), number);
         let halves = Both::<Half>::default();
         let view = Flow {
             core,

@@ -1,7 +1,7 @@
 //! Packets that were captured twice: they count as that and as nothing else.
 
 use super::Shard;
-use crate::analysis::{Context, Event};
+use crate::analysis::Event;
 use crate::flow::Flow;
 use crate::flow::side_of;
 use crate::flow_table::Entry;
@@ -22,15 +22,7 @@ impl Shard {
         };
         let side = side_of(header);
         flow.halves[side].count_copy();
-        let mut cx = Context {
-            params: &self.params,
-            tables: &mut self.output.side,
-            user: self.users.get_mut(*user),
-            origin: self.origin,
-            number,
-            summary_only: self.summary_only,
-            built: self.built,
-        };
+        let mut cx = context!(self, self.users.get_mut(*user), number);
         let TcpFlow { core, halves, .. } = flow;
         let event = Event {
             side,

@@ -39,15 +39,7 @@ impl Shard {
                 light,
                 ..
             } = &mut entry.flow;
-            let mut cx = Context {
-                params: &self.params,
-                tables: &mut self.output.side,
-                user: self.users.get_mut(entry.user),
-                origin: self.origin,
-                number,
-                summary_only: self.summary_only,
-                built: self.built,
-            };
+            let mut cx = context!(self, self.users.get_mut(entry.user), number);
             light.judge(&Flow { core, halves }, &mut cx);
             copy_flow(&scratch, &mut self.output);
             scratch.clear();
@@ -88,15 +80,7 @@ impl Shard {
             scratch.flows.row(order(number, core.flow_id), |row| {
                 Light::default().finish(None, &view, EndCause::TraceEnd, &mut cx, row);
             });
-            let mut own = Context {
-                params: &self.params,
-                tables: &mut self.output.side,
-                user: self.users.get_mut(entry.user),
-                origin: self.origin,
-                number,
-                summary_only: self.summary_only,
-                built: self.built,
-            };
+            let mut own = context!(self, self.users.get_mut(entry.user), number);
             if let Some(spin) = spin {
                 write_spun(spin, false, &view, &mut own);
             }
