@@ -80,3 +80,76 @@ pub trait LinkSettings: Settings {
 pub trait Read<S: Settings>: Sized {
     fn read(settings: &mut S) -> Result<Self, S::Error>;
 }
+
+/// A struct whose default stands beside each field.
+#[macro_export]
+macro_rules! defaults {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident {
+        $($(#[$doc:meta])* $seen:vis $field:ident: $type:ty = $default:expr;)*
+    }) => {
+        $(#[$meta])*
+        $vis struct $name { $($(#[$doc])* $seen $field: $type,)* }
+
+        impl Default for $name {
+            fn default() -> $name {
+                $name { $($field: $default,)* }
+            }
+        }
+    };
+}
+
+/// Parameters that settings give by name: each field with its default, and what it may be.
+///
+/// | after `=>` | how it is read |
+/// |---|---|
+/// | nothing | a value of its type, by the name of the field |
+/// | `within(RANGE)`, `within("name", RANGE)` | a value within bounds, by that name |
+/// | `fraction` | a number from 0 to 1 |
+/// | `limit` | `limit`, the size of a buffer in packets |
+/// | `part` | parameters of its own, by their names |
+/// | `from(FUNCTION)` | what that makes of the default and the settings |
+#[macro_export]
+macro_rules! params {
+    ($(#[$meta:meta])* pub struct $name:ident: $settings:ident {
+        $($(#[$doc:meta])* pub $field:ident: $type:ty = $default:expr
+            $(=> $how:ident $(($($with:tt)*))?)?;)*
+    }) => {
+        $crate::defaults! {
+            $(#[$meta])*
+            pub struct $name { $($(#[$doc])* pub $field: $type = $default;)* }
+        }
+
+        impl<S: $crate::$settings> $crate::Read<S> for $name {
+            fn read(settings: &mut S) -> Result<$name, S::Error> {
+                let _default = $name::default();
+                let _settings = settings;
+                Ok($name {
+                    $($field: $crate::params!(
+                        @read _settings, _default.$field, $field $(, $how $(($($with)*))?)?
+                    ),)*
+                })
+            }
+        }
+    };
+    (@read $from:ident, $default:expr, $field:ident) => {
+        $from.or(stringify!($field), $default)?
+    };
+    (@read $from:ident, $default:expr, $field:ident, within($key:literal, $range:expr)) => {
+        $from.within($key, $default, &($range))?
+    };
+    (@read $from:ident, $default:expr, $field:ident, within($range:expr)) => {
+        $from.within(stringify!($field), $default, &($range))?
+    };
+    (@read $from:ident, $default:expr, $field:ident, fraction) => {
+        $from.fraction(stringify!($field), $default)?
+    };
+    (@read $from:ident, $default:expr, $field:ident, limit) => {
+        $from.limit_packets("limit", $default)?
+    };
+    (@read $from:ident, $default:expr, $field:ident, part) => {
+        $crate::Read::read($from)?
+    };
+    (@read $from:ident, $default:expr, $field:ident, from($read:path)) => {
+        $read($default, $from)?
+    };
+}

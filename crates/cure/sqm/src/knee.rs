@@ -8,23 +8,26 @@
 use crate::plan::Qdisc;
 use schemars::JsonSchema;
 use serde::Serialize;
+use unbloat_params::defaults;
 use unbloat_units::{Delta, Rate};
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct KneeParams {
-    /// Added delay (p95) under load that is low enough.
-    pub target: Delta,
-    /// What will do where no rate reaches the target.
-    pub tolerable: Delta,
-    /// Of the measured rate: where the search begins, in percent.
-    pub first_percent: u64,
-    /// Below this share nothing is searched: then the queue is elsewhere.
-    pub least_percent: u64,
-    /// It ends when good and bad are this close.
-    pub close_percent: u64,
-    /// A trial counts if its goodput reaches this share of the shaped rate (or its delay is too high).
-    pub loaded_percent: u64,
-    pub most_trials: u32,
+defaults! {
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct KneeParams {
+        /// Added delay (p95) under load that is low enough.
+        pub target: Delta = Delta::ms(5);
+        /// What will do where no rate reaches the target.
+        pub tolerable: Delta = Delta::ms(30);
+        /// Of the measured rate: where the search begins, in percent.
+        pub first_percent: u64 = 95;
+        /// Below this share nothing is searched: then the queue is elsewhere.
+        pub least_percent: u64 = 50;
+        /// It ends when good and bad are this close.
+        pub close_percent: u64 = 2;
+        /// A trial counts if its goodput reaches this share of the shaped rate (or its delay is too high).
+        pub loaded_percent: u64 = 80;
+        pub most_trials: u32 = 20;
+    }
 }
 
 impl KneeParams {
@@ -42,20 +45,6 @@ impl KneeParams {
         KneeParams {
             target: shaper.max(packets),
             ..usual
-        }
-    }
-}
-
-impl Default for KneeParams {
-    fn default() -> KneeParams {
-        KneeParams {
-            target: Delta::ms(5),
-            tolerable: Delta::ms(30),
-            first_percent: 95,
-            least_percent: 50,
-            close_percent: 2,
-            loaded_percent: 80,
-            most_trials: 20,
         }
     }
 }

@@ -24,30 +24,22 @@ use crate::wire::{
     encode_close, encode_open,
 };
 use session::Session;
+use unbloat_params::defaults;
 use unbloat_units::{Delta, Time};
 
-/// What a client does.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    pub duration: Delta,
-    pub interval: Delta,
-    /// UDP payload of request and reply; at least their header of 60 bytes (76 with a key).
-    pub length: u16,
-    /// DSCP and ECN of requests; the server uses the same if it can.
-    pub tos: u8,
-    pub key: Option<Key>,
-}
-
-impl Default for Plan {
+defaults! {
+    /// What a client does.
+    ///
     /// 100 small requests a second for ten seconds.
-    fn default() -> Plan {
-        Plan {
-            duration: Delta::secs(10),
-            interval: Delta::ms(10),
-            length: 0,
-            tos: 0,
-            key: None,
-        }
+    #[derive(Clone, Debug)]
+    pub struct Plan {
+        pub duration: Delta = Delta::secs(10);
+        pub interval: Delta = Delta::ms(10);
+        /// UDP payload of request and reply; at least their header of 60 bytes (76 with a key).
+        pub length: u16 = 0;
+        /// DSCP and ECN of requests; the server uses the same if it can.
+        pub tos: u8 = 0;
+        pub key: Option<Key> = None;
     }
 }
 

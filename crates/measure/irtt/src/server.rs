@@ -27,38 +27,27 @@ use session::Session;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use token::Tokens;
+use unbloat_params::defaults;
 use unbloat_units::{Delta, Time};
 
-/// What a server allows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Sessions at one time.
-    pub clients: usize,
-    /// Sessions at one time of one IPv4 address or one IPv6 network of 64 bits.
-    pub clients_per_host: usize,
-    /// From one request of a session to the next, on average; irtt's default.
-    pub min_interval: Delta,
-    /// Requests that may come at once; irtt's default.
-    pub burst: u32,
-    /// From the first request of a session to its last.
-    pub max_duration: Delta,
-    /// UDP payload of a request.
-    pub max_length: u16,
-    /// A session without requests for that long is forgotten; irtt's default.
-    pub idle: Delta,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
-            clients: 512,
-            clients_per_host: 32,
-            min_interval: Delta::ms(10),
-            burst: 5,
-            max_duration: Delta::secs(600),
-            max_length: 1472,
-            idle: Delta::secs(60),
-        }
+defaults! {
+    /// What a server allows.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Limits {
+        /// Sessions at one time.
+        pub clients: usize = 512;
+        /// Sessions at one time of one IPv4 address or one IPv6 network of 64 bits.
+        pub clients_per_host: usize = 32;
+        /// From one request of a session to the next, on average; irtt's default.
+        pub min_interval: Delta = Delta::ms(10);
+        /// Requests that may come at once; irtt's default.
+        pub burst: u32 = 5;
+        /// From the first request of a session to its last.
+        pub max_duration: Delta = Delta::secs(600);
+        /// UDP payload of a request.
+        pub max_length: u16 = 1472;
+        /// A session without requests for that long is forgotten; irtt's default.
+        pub idle: Delta = Delta::secs(60);
     }
 }
 

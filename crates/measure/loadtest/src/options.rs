@@ -3,6 +3,7 @@
 use crate::plan::{Plan, Stack};
 use crate::target::Target;
 use std::net::IpAddr;
+use unbloat_params::defaults;
 use unbloat_units::{Both, Bytes, Delta, Rate};
 
 /// Which HTTP the load is carried by.
@@ -101,19 +102,21 @@ impl Flows {
     }
 }
 
-/// How latency is probed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Probing {
-    /// Between datagrams of the echo; as the line allows ([`Probing::pace`]) if none is given.
-    pub echo_every: Option<Delta>,
-    /// What each direction carries, as far as an earlier test knows.
-    pub line: Both<Option<Rate>>,
-    /// Bytes of an echo's payload, at least; irtt's header needs 60 and more.
-    pub echo_bytes: u16,
-    /// Pairs of a foreign and a self probe each second, at most; draft-09's MPS allows 50 pairs.
-    pub pairs_per_s: u16,
-    /// Share of the capacity that such probes may take: draft-09's PTC.
-    pub share: f64,
+defaults! {
+    /// How latency is probed.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Probing {
+        /// Between datagrams of the echo; as the line allows ([`Probing::pace`]) if none is given.
+        pub echo_every: Option<Delta> = None;
+        /// What each direction carries, as far as an earlier test knows.
+        pub line: Both<Option<Rate>> = Both::default();
+        /// Bytes of an echo's payload, at least; irtt's header needs 60 and more.
+        pub echo_bytes: u16 = 0;
+        /// Pairs of a foreign and a self probe each second, at most; draft-09's MPS allows 50 pairs.
+        pub pairs_per_s: u16 = Probing::DEFAULT_PAIRS_PER_S;
+        /// Share of the capacity that such probes may take: draft-09's PTC.
+        pub share: f64 = 0.05;
+    }
 }
 
 impl Probing {
@@ -165,18 +168,6 @@ impl Probing {
         match (down, up) {
             (Some(down), Some(up)) => Some(down.min(up)),
             (one, other) => Some(Rate::bps(one.or(other)?.as_bps() / ASYMMETRY)),
-        }
-    }
-}
-
-impl Default for Probing {
-    fn default() -> Probing {
-        Probing {
-            echo_every: None,
-            line: Both::default(),
-            echo_bytes: 0,
-            pairs_per_s: Probing::DEFAULT_PAIRS_PER_S,
-            share: 0.05,
         }
     }
 }

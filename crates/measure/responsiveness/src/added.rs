@@ -10,6 +10,7 @@
 use crate::fields::ms;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use unbloat_params::defaults;
 use unbloat_stats::quantile;
 use unbloat_units::{Delta, Time};
 
@@ -44,27 +45,18 @@ pub enum Baseline {
     Floor(Delta),
 }
 
-/// How intervals of confidence are made.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spread {
-    /// The same seed makes the same interval of the same samples.
-    pub seed: u64,
-    /// Series that are made of blocks of the measured one.
-    pub resamples: usize,
-    /// Share of these that the interval holds.
-    pub confidence: f64,
-    /// Blocks a series. Queues of bulk flows rise and fall for seconds, so a block is a tenth of a stage and no fixed time.
-    pub blocks: usize,
-}
-
-impl Default for Spread {
-    fn default() -> Spread {
-        Spread {
-            seed: 1,
-            resamples: 200,
-            confidence: 0.95,
-            blocks: 10,
-        }
+defaults! {
+    /// How intervals of confidence are made.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Spread {
+        /// The same seed makes the same interval of the same samples.
+        pub seed: u64 = 1;
+        /// Series that are made of blocks of the measured one.
+        pub resamples: usize = 200;
+        /// Share of these that the interval holds.
+        pub confidence: f64 = 0.95;
+        /// Blocks a series. Queues of bulk flows rise and fall for seconds, so a block is a tenth of a stage and no fixed time.
+        pub blocks: usize = 10;
     }
 }
 

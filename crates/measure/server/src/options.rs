@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
+use unbloat_params::defaults;
 use unbloat_units::{Bytes, Delta, Rate};
 
 /// The number of bytes of a large answer: what the draft asks for ("at least 8 GB") and Apple's and others' servers
@@ -37,22 +38,25 @@ fn any(port: u16, can_bind: impl FnOnce(SocketAddr) -> bool) -> SocketAddr {
     }
 }
 
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// TCP with TLS, and QUIC at the same port of UDP. Port 0: one that is free for both.
-    pub listen: SocketAddr,
-    /// HTTP without TLS, for test beds.
-    pub plain: Option<SocketAddr>,
-    /// irtt.
-    pub echo: Option<SocketAddr>,
-    pub certificate: Certificate,
-    /// Who may use it; everybody if there are none.
-    pub tokens: Vec<String>,
-    /// Congestion controls that clients may ask for, beside those that the kernel allows to everybody.
-    pub congestion_controls: Vec<String>,
-    pub limits: Limits,
-    /// Threads that serve, beside that of the echo.
-    pub threads: usize,
+defaults! {
+    /// On all addresses, at the ports that `docs/protocol.md` names.
+    #[derive(Clone, Debug)]
+    pub struct Options {
+        /// TCP with TLS, and QUIC at the same port of UDP. Port 0: one that is free for both.
+        pub listen: SocketAddr = everywhere(PORT);
+        /// HTTP without TLS, for test beds.
+        pub plain: Option<SocketAddr> = None;
+        /// irtt.
+        pub echo: Option<SocketAddr> = Some(everywhere(ECHO_PORT));
+        pub certificate: Certificate = Certificate::Made { names: Vec::new() };
+        /// Who may use it; everybody if there are none.
+        pub tokens: Vec<String> = Vec::new();
+        /// Congestion controls that clients may ask for, beside those that the kernel allows to everybody.
+        pub congestion_controls: Vec<String> = Vec::new();
+        pub limits: Limits = Limits::default();
+        /// Threads that serve, beside that of the echo.
+        pub threads: usize = std::thread::available_parallelism().map_or(1, usize::from);
+    }
 }
 
 impl Options {
@@ -69,72 +73,37 @@ impl Options {
     }
 }
 
-impl Default for Options {
-    /// On all addresses, at the ports that `docs/protocol.md` names.
-    fn default() -> Options {
-        Options {
-            listen: everywhere(PORT),
-            plain: None,
-            echo: Some(everywhere(ECHO_PORT)),
-            certificate: Certificate::Made { names: Vec::new() },
-            tokens: Vec::new(),
-            congestion_controls: Vec::new(),
-            limits: Limits::default(),
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
-        }
-    }
-}
-
-/// What strangers may have. An address is an IPv4 address or the first 64 bits of an IPv6 address.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// At a time; an eighth from one network (a /24 of IPv4, a /48 of IPv6). Beyond, the address that has most gives way.
-    pub connections: usize,
-    /// A probe of the draft is a connection, there are up to 100 a second, and some clients leave them open: beyond this
-    /// the longest idle gives way, and 10 s of probes stay.
-    pub connections_per_address: usize,
-    pub sessions: usize,
-    pub sessions_per_address: usize,
-    /// Under way and ended within ten seconds.
-    pub flows_per_session: usize,
-    /// How long a session lives that nothing uses.
-    pub session_idle: Delta,
-    /// How long it lives at most.
-    pub session_time: Delta,
-    /// How long a download or upload may take.
-    pub transfer_time: Delta,
-    /// How much an upload may bring.
-    pub transfer_bytes: Bytes,
-    /// How long a connection may be without a request.
-    pub idle: Delta,
-    /// How long TLS and a request's header may take.
-    pub header_time: Delta,
-    /// Of all clients together, each way.
-    pub rate: Option<Rate>,
-    /// Of this process; beyond it no more connections and sessions, and those are ended that hold most.
-    pub memory: Bytes,
-    /// Clients of the echo at a time.
-    pub echo_clients: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
-            connections: 8192,
-            connections_per_address: 1024,
-            sessions: 1000,
-            sessions_per_address: 32,
-            flows_per_session: 256,
-            session_idle: Delta::secs(120),
-            session_time: Delta::secs(3600),
-            transfer_time: Delta::secs(60),
-            transfer_bytes: Bytes::new(LARGE),
-            idle: Delta::secs(30),
-            header_time: Delta::secs(10),
-            rate: None,
-            memory: Bytes::mib(1024),
-            echo_clients: 1000,
-        }
+defaults! {
+    /// What strangers may have. An address is an IPv4 address or the first 64 bits of an IPv6 address.
+    #[derive(Clone, Debug)]
+    pub struct Limits {
+        /// At a time; an eighth from one network (a /24 of IPv4, a /48 of IPv6). Beyond, the address that has most gives way.
+        pub connections: usize = 8192;
+        /// A probe of the draft is a connection, there are up to 100 a second, and some clients leave them open: beyond this
+        /// the longest idle gives way, and 10 s of probes stay.
+        pub connections_per_address: usize = 1024;
+        pub sessions: usize = 1000;
+        pub sessions_per_address: usize = 32;
+        /// Under way and ended within ten seconds.
+        pub flows_per_session: usize = 256;
+        /// How long a session lives that nothing uses.
+        pub session_idle: Delta = Delta::secs(120);
+        /// How long it lives at most.
+        pub session_time: Delta = Delta::secs(3600);
+        /// How long a download or upload may take.
+        pub transfer_time: Delta = Delta::secs(60);
+        /// How much an upload may bring.
+        pub transfer_bytes: Bytes = Bytes::new(LARGE);
+        /// How long a connection may be without a request.
+        pub idle: Delta = Delta::secs(30);
+        /// How long TLS and a request's header may take.
+        pub header_time: Delta = Delta::secs(10);
+        /// Of all clients together, each way.
+        pub rate: Option<Rate> = None;
+        /// Of this process; beyond it no more connections and sessions, and those are ended that hold most.
+        pub memory: Bytes = Bytes::mib(1024);
+        /// Clients of the echo at a time.
+        pub echo_clients: usize = 1000;
     }
 }
 

@@ -10,35 +10,18 @@
 //! 2. Loss halves the window once a round, as does ECN at a sender.
 
 use crate::congestion::INFINITE_SSTHRESH;
+use unbloat_params::params;
 use unbloat_params::range::PERIOD;
-use unbloat_params::{Read, Settings};
 use unbloat_units::Delta;
 
-/// What both sides can set.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Queueing delay that is aimed at.
-    pub target: Delta,
-    /// Empty the queue from time to time, to see the base delay and to let others in.
-    pub slowdown: bool,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            target: Delta::ms(60),
-            slowdown: true,
-        }
-    }
-}
-
-impl<S: Settings> Read<S> for Params {
-    fn read(settings: &mut S) -> Result<Params, S::Error> {
-        let default = Params::default();
-        Ok(Params {
-            target: settings.within("target", default.target, &PERIOD)?,
-            slowdown: settings.or("slowdown", default.slowdown)?,
-        })
+params! {
+    /// What both sides can set.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Params: Settings {
+        /// Queueing delay that is aimed at.
+        pub target: Delta = Delta::ms(60) => within(PERIOD);
+        /// Empty the queue from time to time, to see the base delay and to let others in.
+        pub slowdown: bool = true;
     }
 }
 

@@ -2,40 +2,29 @@
 
 use crate::bsr::Bsr;
 use crate::rate::Drain;
+use unbloat_params::defaults;
 use unbloat_units::{Bytes, Delta, Rate, Time};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// How long what is let through waits in the modem.
-    pub target: Delta,
-    /// The least that a target may be: the time from a report to the block that it was granted (3GPP TS 36.321; 13 ms with reports
-    /// each 5 ms). With less in its buffer a modem asks for too little, and is granted too little.
-    pub floor: Delta,
-    /// Let through however slow the modem is.
-    pub least: Bytes,
-    /// Let through before the modem had more than it could send.
-    pub first: Bytes,
-    /// For how long the modem is taken to drain at its last rate without news; then a packet is let through each so often, because
-    /// news may depend on packets.
-    pub horizon: Delta,
-    /// What the packet that took the least had waited in the modem, which news by delay do not tell.
-    pub grant: Delta,
-    /// After so long without a packet that took the least half of what the modem drains is let through for a `horizon`, so that one will.
-    pub dip_after: Option<Delta>,
-}
-
-/// 20 ms of delay, what LTE needs from a report to its block and half as much again; two full packets at the least, ten at first.
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            target: Delta::ms(20),
-            floor: Delta::ms(15),
-            least: Bytes::new(3_000),
-            first: Bytes::new(15_000),
-            horizon: Delta::ms(200),
-            grant: Delta::ZERO,
-            dip_after: None,
-        }
+defaults! {
+    /// 20 ms of delay, what LTE needs from a report to its block and half as much again; two full packets at the least, ten at first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params {
+        /// How long what is let through waits in the modem.
+        pub target: Delta = Delta::ms(20);
+        /// The least that a target may be: the time from a report to the block that it was granted (3GPP TS 36.321; 13 ms with reports
+        /// each 5 ms). With less in its buffer a modem asks for too little, and is granted too little.
+        pub floor: Delta = Delta::ms(15);
+        /// Let through however slow the modem is.
+        pub least: Bytes = Bytes::new(3_000);
+        /// Let through before the modem had more than it could send.
+        pub first: Bytes = Bytes::new(15_000);
+        /// For how long the modem is taken to drain at its last rate without news; then a packet is let through each so often, because
+        /// news may depend on packets.
+        pub horizon: Delta = Delta::ms(200);
+        /// What the packet that took the least had waited in the modem, which news by delay do not tell.
+        pub grant: Delta = Delta::ZERO;
+        /// After so long without a packet that took the least half of what the modem drains is let through for a `horizon`, so that one will.
+        pub dip_after: Option<Delta> = None;
     }
 }
 

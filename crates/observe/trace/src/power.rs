@@ -1,39 +1,29 @@
 //! What a radio costs.
 
 use serde::{Deserialize, Serialize};
+use unbloat_params::defaults;
 use unbloat_units::Delta;
 
-/// Power drawn by a device's radio, over that of the device at rest.
-///
-/// The default is LTE as measured by Huang et al., "A Close Examination of Performance and Power
-/// Characteristics of 4G LTE Networks", MobiSys 2012.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PowerModel {
-    /// Watts while the radio is being switched on (Table 3: 1,210.7 mW).
-    pub promotion_w: f64,
-    /// How long that takes (Table 3: 260.1 ms).
-    #[serde(with = "crate::plain")]
-    pub promotion: Delta,
-    /// Watts of a radio that is receiving or about to (Table 4, beta: 1,288.04 mW).
-    pub active_w: f64,
-    /// Watts that a Mbit/s from the client adds (Table 4, alpha_u: 438.39 mW).
-    pub uplink_w_per_mbps: f64,
-    /// Watts that a Mbit/s towards the client adds (Table 4, alpha_d: 51.97 mW).
-    pub downlink_w_per_mbps: f64,
-    /// Watts of a radio that stays on after data (Table 3: 1,060.0 mW).
-    pub tail_w: f64,
-}
-
-impl Default for PowerModel {
-    fn default() -> PowerModel {
-        PowerModel {
-            promotion_w: 1.2107,
-            promotion: Delta::us(260_100),
-            active_w: 1.28804,
-            uplink_w_per_mbps: 0.43839,
-            downlink_w_per_mbps: 0.05197,
-            tail_w: 1.0600,
-        }
+defaults! {
+    /// Power drawn by a device's radio, over that of the device at rest.
+    ///
+    /// The default is LTE as measured by Huang et al., "A Close Examination of Performance and Power
+    /// Characteristics of 4G LTE Networks", MobiSys 2012.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    pub struct PowerModel {
+        /// Watts while the radio is being switched on (Table 3: 1,210.7 mW).
+        pub promotion_w: f64 = 1.2107;
+        /// How long that takes (Table 3: 260.1 ms).
+        #[serde(with = "crate::plain")]
+        pub promotion: Delta = Delta::us(260_100);
+        /// Watts of a radio that is receiving or about to (Table 4, beta: 1,288.04 mW).
+        pub active_w: f64 = 1.28804;
+        /// Watts that a Mbit/s from the client adds (Table 4, alpha_u: 438.39 mW).
+        pub uplink_w_per_mbps: f64 = 0.43839;
+        /// Watts that a Mbit/s towards the client adds (Table 4, alpha_d: 51.97 mW).
+        pub downlink_w_per_mbps: f64 = 0.05197;
+        /// Watts of a radio that stays on after data (Table 3: 1,060.0 mW).
+        pub tail_w: f64 = 1.0600;
     }
 }
 

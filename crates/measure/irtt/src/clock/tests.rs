@@ -3,35 +3,24 @@
 use super::*;
 use crate::Clocks;
 use crate::echo::Fate;
+use unbloat_params::defaults;
 
 const TEN_MS: i64 = 10_000_000;
 
-/// A path and two clocks.
-struct World {
-    seconds: i64,
-    drift_ppm: f64,
-    /// From half of the time on.
-    slewed_ppm: f64,
-    /// Idle delays, ms.
-    idle: [f64; 2],
-    /// Queueing delay in ms at a time in s, up and down.
-    queue: Box<dyn Fn(f64) -> [f64; 2]>,
-    /// Largest random delay beyond these, us.
-    jitter_us: f64,
-    loss: f64,
-}
-
-impl Default for World {
-    fn default() -> World {
-        World {
-            seconds: 30,
-            drift_ppm: 0.0,
-            slewed_ppm: 0.0,
-            idle: [10.0, 10.0],
-            queue: Box::new(|_| [0.0, 0.0]),
-            jitter_us: 30.0,
-            loss: 0.0,
-        }
+defaults! {
+    /// A path and two clocks.
+    struct World {
+        seconds: i64 = 30;
+        drift_ppm: f64 = 0.0;
+        /// From half of the time on.
+        slewed_ppm: f64 = 0.0;
+        /// Idle delays, ms.
+        idle: [f64; 2] = [10.0, 10.0];
+        /// Queueing delay in ms at a time in s, up and down.
+        queue: Box<dyn Fn(f64) -> [f64; 2]> = Box::new(|_| [0.0, 0.0]);
+        /// Largest random delay beyond these, us.
+        jitter_us: f64 = 30.0;
+        loss: f64 = 0.0;
     }
 }
 

@@ -4,6 +4,7 @@
 //! over, a route changes, a radio goes to sleep between packets. Load tells them apart: a queue that nobody feeds is gone.
 //! So is a radio's jitter: it is there without load, too.
 
+use unbloat_params::defaults;
 use unbloat_stats::WindowedMin;
 use unbloat_units::{Delta, Time};
 
@@ -20,17 +21,19 @@ const MOST_JITTER: Delta = Delta::ms(100);
 /// Load is gone if no more than this share of it is left.
 const LEFT: f64 = 0.7;
 
-/// Of one direction.
-#[derive(Clone, Debug)]
-pub(crate) struct Floor {
-    longer: Delta,
-    /// Jitter above `longer`, measured without load. Under load nearly every packet is late by all of it: packets keep their order, so a late
-    /// packet delays those behind it.
-    jitter: Delta,
-    /// Delays of the last [`LIGHT`], and since when traffic has been light.
-    delays: WindowedMin<Delta>,
-    light_since: Option<Time>,
-    standing: Option<Standing>,
+defaults! {
+    /// Of one direction.
+    #[derive(Clone, Debug)]
+    pub(crate) struct Floor {
+        longer: Delta = Delta::ZERO;
+        /// Jitter above `longer`, measured without load. Under load nearly every packet is late by all of it: packets keep their order, so a late
+        /// packet delays those behind it.
+        jitter: Delta = Delta::ZERO;
+        /// Delays of the last [`LIGHT`], and since when traffic has been light.
+        delays: WindowedMin<Delta> = WindowedMin::new(LIGHT);
+        light_since: Option<Time> = None;
+        standing: Option<Standing> = None;
+    }
 }
 
 /// A delay that may be a queue's.
@@ -42,18 +45,6 @@ struct Standing {
     carried: f64,
     /// How long the line would have been idle since if it delivered that always, in seconds.
     idle: f64,
-}
-
-impl Default for Floor {
-    fn default() -> Floor {
-        Floor {
-            longer: Delta::ZERO,
-            jitter: Delta::ZERO,
-            delays: WindowedMin::new(LIGHT),
-            light_since: None,
-            standing: None,
-        }
-    }
 }
 
 impl Floor {

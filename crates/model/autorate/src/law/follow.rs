@@ -43,35 +43,25 @@
 use super::floor::Floor;
 use super::variation::Variation;
 use crate::decision::{Evidence, Reason};
+use unbloat_params::defaults;
 use unbloat_units::{Delta, Rate, Time};
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Params {
-    /// Waits on the line up to this are left alone; up to 20 ms at most while it stands still.
-    pub target: Delta,
-    /// In which a queue on the line is to be emptied; no faster than in two thirds of a round trip, which is what ABC's stability takes
-    /// (theorem 3.1).
-    pub drain: Delta,
-    /// Share of what the line carried that is used once it was full (eta).
-    pub share: f64,
-    /// Per second, while the shaper is in the way and nothing waits; slower where a round trip takes more than 40 ms.
-    pub growth: f64,
-    /// Over which the shaper counts as in the way.
-    pub pressed: f64,
-    /// Never below.
-    pub floor: Rate,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            target: Delta::ms(20),
-            drain: Delta::ms(400),
-            share: 0.98,
-            growth: 30.0,
-            pressed: 0.3,
-            floor: Rate::kbps(150),
-        }
+defaults! {
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Params {
+        /// Waits on the line up to this are left alone; up to 20 ms at most while it stands still.
+        pub target: Delta = Delta::ms(20);
+        /// In which a queue on the line is to be emptied; no faster than in two thirds of a round trip, which is what ABC's stability takes
+        /// (theorem 3.1).
+        pub drain: Delta = Delta::ms(400);
+        /// Share of what the line carried that is used once it was full (eta).
+        pub share: f64 = 0.98;
+        /// Per second, while the shaper is in the way and nothing waits; slower where a round trip takes more than 40 ms.
+        pub growth: f64 = 30.0;
+        /// Over which the shaper counts as in the way.
+        pub pressed: f64 = 0.3;
+        /// Never below.
+        pub floor: Rate = Rate::kbps(150);
     }
 }
 

@@ -11,30 +11,22 @@
 use super::chance;
 use crate::seam::{Element, Output};
 use fastrand::Rng;
+use unbloat_params::params;
 use unbloat_qdisc::{Backlog, Event, Packet, Reason};
 use unbloat_units::Time;
 
-/// The default is Gilbert's simple channel with bursts of one packet and no loss at all.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Params {
-    /// p: probability of turning bad after a packet in the good state.
-    pub to_bad: f64,
-    /// r: probability of turning good after a packet in the bad state; the mean burst is 1/r.
-    pub to_good: f64,
-    /// 1 - h.
-    pub loss_bad: f64,
-    /// 1 - k.
-    pub loss_good: f64,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            to_bad: 0.0,
-            to_good: 1.0,
-            loss_bad: 1.0,
-            loss_good: 0.0,
-        }
+params! {
+    /// The default is Gilbert's simple channel with bursts of one packet and no loss at all.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Params: Settings {
+        /// p: probability of turning bad after a packet in the good state.
+        pub to_bad: f64 = 0.0 => fraction;
+        /// r: probability of turning good after a packet in the bad state; the mean burst is 1/r.
+        pub to_good: f64 = 1.0 => fraction;
+        /// 1 - h.
+        pub loss_bad: f64 = 1.0 => fraction;
+        /// 1 - k.
+        pub loss_good: f64 = 0.0 => fraction;
     }
 }
 

@@ -15,35 +15,28 @@ use super::rlc::Contents;
 use crate::element::chance;
 use fastrand::Rng;
 use std::collections::VecDeque;
+use unbloat_params::params;
+use unbloat_params::range::SPAN;
 use unbloat_units::{Delta, Time};
 
-/// How well blocks come through.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Params {
-    /// Probability that the first transmission of a block fails.
-    pub bler: f64,
-    /// The same for each further one; less, because the receiver combines them.
-    pub bler_again: f64,
-    /// Transmissions of a block in all (maxHARQ-Tx), at least 1; each 8 ms after the one before.
-    pub transmissions: u32,
-    /// From the failure of a block's last transmission until RLC may send its contents again.
-    pub status: Delta,
-    /// How often RLC sends a PDU again before it is given up. With 0, a receiver in unacknowledged
-    /// mode, which goes on after `status`.
-    pub resends: u32,
-}
-
-/// 10 % of first transmissions fail, the usual target of link adaptation; four transmissions and a
-/// status after 50 ms (t-Reordering), up to 16 times, as configured by srsRAN.
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            bler: 0.1,
-            bler_again: 0.1,
-            transmissions: 4,
-            status: Delta::ms(50),
-            resends: 16,
-        }
+params! {
+    /// How well blocks come through.
+    ///
+    /// 10 % of first transmissions fail, the usual target of link adaptation; four transmissions and a
+    /// status after 50 ms (t-Reordering), up to 16 times, as configured by srsRAN.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Params: Settings {
+        /// Probability that the first transmission of a block fails.
+        pub bler: f64 = 0.1 => fraction;
+        /// The same for each further one; less, because the receiver combines them.
+        pub bler_again: f64 = 0.1 => fraction;
+        /// Transmissions of a block in all (maxHARQ-Tx), at least 1; each 8 ms after the one before.
+        pub transmissions: u32 = 4 => within(1..=28);
+        /// From the failure of a block's last transmission until RLC may send its contents again.
+        pub status: Delta = Delta::ms(50) => within(SPAN);
+        /// How often RLC sends a PDU again before it is given up. With 0, a receiver in unacknowledged
+        /// mode, which goes on after `status`.
+        pub resends: u32 = 16 => within(0..=1_000);
     }
 }
 

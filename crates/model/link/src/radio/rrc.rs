@@ -13,17 +13,22 @@
 
 use super::uniform_between;
 use fastrand::Rng;
+use unbloat_params::range::{PERIOD, SPAN};
+use unbloat_params::{defaults, params};
 use unbloat_units::{Delta, Direction, Time};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    pub promotion: Promotion,
-    /// Silence after which a connected phone falls idle.
-    pub tail: Delta,
-    /// Between occasions at which an idle phone can be paged for a downlink packet.
-    pub paging: Delta,
-    /// None for a phone that listens all the time while connected.
-    pub drx: Option<Drx>,
+defaults! {
+    /// LTE in the study of 2012: tail 11.58 s, paging each 1.28 s.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params {
+        pub promotion: Promotion = Promotion::Between(PROMOTION, PROMOTION);
+        /// Silence after which a connected phone falls idle.
+        pub tail: Delta = Delta::ms(11_580);
+        /// Between occasions at which an idle phone can be paged for a downlink packet.
+        pub paging: Delta = Delta::ms(1_280);
+        /// None for a phone that listens all the time while connected.
+        pub drx: Option<Drx> = Some(Drx::default());
+    }
 }
 
 /// How long a radio takes from idle to connected.
@@ -48,47 +53,26 @@ impl Promotion {
     }
 }
 
-/// How a connected phone dozes (DRX).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Drx {
-    /// Silence after which it dozes.
-    pub inactivity: Delta,
-    /// How long it listens at the start of each cycle.
-    pub on: Delta,
-    /// The short cycle, and how long it dozes by that one.
-    pub short: Delta,
-    pub short_for: Delta,
-    /// The long cycle, until the tail is over.
-    pub long: Delta,
+params! {
+    /// How a connected phone dozes (DRX).
+    ///
+    /// Dozes after 100 ms, listens for 1 ms in each 20, after another 20 ms for 1 ms in each 40.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Drx: Settings {
+        /// Silence after which it dozes.
+        pub inactivity: Delta = Delta::ms(100) => within(SPAN);
+        /// How long it listens at the start of each cycle.
+        pub on: Delta = Delta::ms(1) => within(PERIOD);
+        /// The short cycle, and how long it dozes by that one.
+        pub short: Delta = Delta::ms(20) => within(PERIOD);
+        pub short_for: Delta = Delta::ms(20) => within(SPAN);
+        /// The long cycle, until the tail is over.
+        pub long: Delta = Delta::ms(40) => within(PERIOD);
+    }
 }
 
 /// Promotion of LTE in the study of 2012 (Table 3).
 pub const PROMOTION: Delta = Delta::ms(260);
-
-/// LTE in the study of 2012: tail 11.58 s, paging each 1.28 s.
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            promotion: Promotion::Between(PROMOTION, PROMOTION),
-            tail: Delta::ms(11_580),
-            paging: Delta::ms(1_280),
-            drx: Some(Drx::default()),
-        }
-    }
-}
-
-/// Dozes after 100 ms, listens for 1 ms in each 20, after another 20 ms for 1 ms in each 40.
-impl Default for Drx {
-    fn default() -> Drx {
-        Drx {
-            inactivity: Delta::ms(100),
-            on: Delta::ms(1),
-            short: Delta::ms(20),
-            short_for: Delta::ms(20),
-            long: Delta::ms(40),
-        }
-    }
-}
 
 /// The radio of one phone, for both directions.
 #[derive(Clone, Debug)]

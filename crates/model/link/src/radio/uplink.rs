@@ -31,43 +31,30 @@ use super::station::Station;
 use crate::seam::{Element, Output, Place};
 use fastrand::Rng;
 use std::collections::VecDeque;
+use unbloat_params::defaults;
 use unbloat_qdisc::discipline::droptail::{self, DropTail};
 use unbloat_qdisc::{Backlog, Context, Packet, Queue};
 use unbloat_units::{Bytes, Delta, Time};
 use unbloat_uplink::Bsr;
 
-#[derive(Clone, Debug, PartialEq)]
-pub struct Params {
-    /// The firmware buffer.
-    pub buffer: Bytes,
-    pub rates: Rates,
-    pub air: air::Params,
-    /// Between opportunities to ask for a grant: 1, 2, 5, 10, 20, 40 or 80 ms. The first is in the
-    /// first TTI.
-    pub request_period: Delta,
-    /// What a request is granted at first, headers included.
-    pub first_grant: Bytes,
-    /// periodicBSR-Timer: after which a block carries a report again.
-    pub report_period: Delta,
-    /// retxBSR-Timer: after which a phone that has something to send and got no grant asks anew.
-    pub report_again: Delta,
-}
-
-/// 400 kB of firmware buffer at 10 Mbit/s, requests each 10 ms, reports each 5 ms, again after
-/// 320 ms; a first grant of 125 bytes is ours.
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            buffer: Bytes::new(400_000),
-            rates: Rates::Constant(crate::service::constant::Params {
-                rate: unbloat_units::Rate::mbps(10),
-            }),
-            air: air::Params::default(),
-            request_period: Delta::ms(10),
-            first_grant: Bytes::new(125),
-            report_period: Delta::ms(5),
-            report_again: Delta::ms(320),
-        }
+defaults! {
+    /// 400 kB of firmware buffer at 10 Mbit/s, requests each 10 ms, reports each 5 ms, again after
+    /// 320 ms; a first grant of 125 bytes is ours.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Params {
+        /// The firmware buffer.
+        pub buffer: Bytes = Bytes::new(400_000);
+        pub rates: Rates = Rates::Constant(crate::service::constant::Params { rate: unbloat_units::Rate::mbps(10), });
+        pub air: air::Params = air::Params::default();
+        /// Between opportunities to ask for a grant: 1, 2, 5, 10, 20, 40 or 80 ms. The first is in the
+        /// first TTI.
+        pub request_period: Delta = Delta::ms(10);
+        /// What a request is granted at first, headers included.
+        pub first_grant: Bytes = Bytes::new(125);
+        /// periodicBSR-Timer: after which a block carries a report again.
+        pub report_period: Delta = Delta::ms(5);
+        /// retxBSR-Timer: after which a phone that has something to send and got no grant asks anew.
+        pub report_again: Delta = Delta::ms(320);
     }
 }
 

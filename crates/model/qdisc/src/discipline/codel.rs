@@ -15,35 +15,16 @@ use crate::fifo::Fifo;
 use crate::law::codel as law;
 use crate::packet::Packet;
 use crate::queue::{Backlog, Context, Queue};
-use unbloat_params::{LinkSettings, Read};
+use unbloat_params::params;
 use unbloat_units::Time;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    pub law: law::Params,
-    pub limit_packets: u32,
-    pub device: Device,
-}
-
-impl Default for Params {
+params! {
     /// As in Linux: 1,000 packets.
-    fn default() -> Params {
-        Params {
-            law: law::Params::default(),
-            limit_packets: 1_000,
-            device: Device::default(),
-        }
-    }
-}
-
-impl<S: LinkSettings> Read<S> for Params {
-    fn read(settings: &mut S) -> Result<Params, S::Error> {
-        let default = Params::default();
-        Ok(Params {
-            law: default.law.read(settings)?,
-            limit_packets: settings.limit_packets("limit", default.limit_packets)?,
-            device: Device::read(settings)?,
-        })
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params: LinkSettings {
+        pub law: law::Params = law::Params::default() => from(law::Params::read);
+        pub limit_packets: u32 = 1_000 => limit;
+        pub device: Device = Device::default() => part;
     }
 }
 

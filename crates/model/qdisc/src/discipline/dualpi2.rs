@@ -25,64 +25,29 @@ use crate::law::pi2::{Law, Params as Pi2, Prob, State};
 use crate::packet::Packet;
 use crate::queue::{Backlog, Context, Queue};
 use crate::ticker::Ticker;
-use unbloat_params::range::{PERIOD, SIZE, SPAN, WEIGHT};
-use unbloat_params::{LinkSettings, Read};
+use unbloat_params::params;
+use unbloat_params::range::{PERIOD, SIZE, SPAN};
 use unbloat_units::{Bytes, Delta, Time};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    pub pi2: Pi2,
-    /// Between two updates of the base probability.
-    pub t_update: Delta,
-    /// How many times the base probability L4S packets are marked with: k of RFC 9332.
-    pub coupling: u32,
-    /// L4S packets that waited for longer are marked.
-    pub step: Delta,
-    /// What classic traffic gets at least, in percent.
-    pub classic_share: u32,
-    /// Whether packets of both kinds are dropped when the coupled probability is above 1; else
-    /// L4S packets are marked and the queue may overflow.
-    pub drop_on_overload: bool,
-    pub limit_packets: u32,
-    pub memory_limit: Bytes,
-    pub device: Device,
-}
-
-impl Default for Params {
+params! {
     /// As in Linux.
-    fn default() -> Params {
-        Params {
-            pi2: Pi2::default(),
-            t_update: Delta::ms(16),
-            coupling: 2,
-            step: Delta::ms(1),
-            classic_share: 10,
-            drop_on_overload: true,
-            limit_packets: 10_000,
-            memory_limit: Bytes::new(10_000 * 2 * 1_514),
-            device: Device::ETHERNET,
-        }
-    }
-}
-
-impl<S: LinkSettings> Read<S> for Params {
-    fn read(settings: &mut S) -> Result<Params, S::Error> {
-        let default = Params::default();
-        let mut pi2 = default.pi2;
-        pi2.target = settings.within("target", pi2.target, &SPAN)?;
-        pi2.alpha = settings.within("alpha", pi2.alpha, &WEIGHT)?;
-        pi2.beta = settings.within("beta", pi2.beta, &WEIGHT)?;
-        Ok(Params {
-            pi2,
-            t_update: settings.within("t_update", default.t_update, &PERIOD)?,
-            coupling: settings.within("coupling", default.coupling, &(0..=255))?,
-            step: settings.within("step", default.step, &SPAN)?,
-            classic_share: settings.within("classic_percent", default.classic_share, &(0..=100))?,
-            drop_on_overload: settings.or("drop_on_overload", default.drop_on_overload)?,
-            limit_packets: settings.limit_packets("limit", default.limit_packets)?,
-            memory_limit: settings.within("memory_limit", default.memory_limit, &SIZE)?,
-            device: Device::read(settings)?,
-        })
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params: LinkSettings {
+        pub pi2: Pi2 = Pi2::default() => part;
+        /// Between two updates of the base probability.
+        pub t_update: Delta = Delta::ms(16) => within(PERIOD);
+        /// How many times the base probability L4S packets are marked with: k of RFC 9332.
+        pub coupling: u32 = 2 => within(0..=255);
+        /// L4S packets that waited for longer are marked.
+        pub step: Delta = Delta::ms(1) => within(SPAN);
+        /// What classic traffic gets at least, in percent.
+        pub classic_share: u32 = 10 => within("classic_percent", 0..=100);
+        /// Whether packets of both kinds are dropped when the coupled probability is above 1; else
+        /// L4S packets are marked and the queue may overflow.
+        pub drop_on_overload: bool = true;
+        pub limit_packets: u32 = 10_000 => limit;
+        pub memory_limit: Bytes = Bytes::new(10_000 * 2 * 1_514) => within(SIZE);
+        pub device: Device = Device::ETHERNET => part;
     }
 }
 

@@ -22,58 +22,26 @@ use crate::law::codel as law;
 use crate::packet::Packet;
 use crate::queue::{Backlog, Context, Queue};
 use crate::slab::{List, Slab};
+use unbloat_params::params;
 use unbloat_params::range::{COUNT, SIZE};
-use unbloat_params::{LinkSettings, Read};
 use unbloat_units::{Bytes, Time};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    pub law: law::Params,
-    pub limit_packets: u32,
-    pub memory_limit: Bytes,
-    /// Number of queues, at most 65,533.
-    pub flows: u16,
-    /// Bytes of frames that a flow may send in its turn.
-    pub quantum: u32,
-    /// Most packets that are dropped at once from the fattest flow.
-    pub drop_batch: u32,
-    /// Decides which flows share a queue.
-    pub salt: u32,
-    pub device: Device,
-}
-
-impl Default for Params {
+params! {
     /// RFC 8290 section 5.2 and Linux; ECN is on.
-    fn default() -> Params {
-        Params {
-            law: law::Params {
-                ecn: true,
-                ..law::Params::default()
-            },
-            limit_packets: 10_240,
-            memory_limit: Bytes::mib(32),
-            flows: 1_024,
-            quantum: Device::ETHERNET.frame_mtu(),
-            drop_batch: 64,
-            salt: 0,
-            device: Device::ETHERNET,
-        }
-    }
-}
-
-impl<S: LinkSettings> Read<S> for Params {
-    fn read(settings: &mut S) -> Result<Params, S::Error> {
-        let default = Params::default();
-        Ok(Params {
-            law: default.law.read(settings)?,
-            limit_packets: settings.limit_packets("limit", default.limit_packets)?,
-            memory_limit: settings.within("memory_limit", default.memory_limit, &SIZE)?,
-            flows: settings.within("flows", default.flows, &(1..=65_533))?,
-            quantum: settings.within("quantum_bytes", default.quantum, &(1..=1_000_000))?,
-            drop_batch: settings.within("drop_batch", default.drop_batch, &COUNT)?,
-            salt: settings.or("salt", default.salt)?,
-            device: Device::read(settings)?,
-        })
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params: LinkSettings {
+        pub law: law::Params = law::Params { ecn: true, ..law::Params::default() } => from(law::Params::read);
+        pub limit_packets: u32 = 10_240 => limit;
+        pub memory_limit: Bytes = Bytes::mib(32) => within(SIZE);
+        /// Number of queues, at most 65,533.
+        pub flows: u16 = 1_024 => within(1..=65_533);
+        /// Bytes of frames that a flow may send in its turn.
+        pub quantum: u32 = Device::ETHERNET.frame_mtu() => within("quantum_bytes", 1..=1_000_000);
+        /// Most packets that are dropped at once from the fattest flow.
+        pub drop_batch: u32 = 64 => within(COUNT);
+        /// Decides which flows share a queue.
+        pub salt: u32 = 0;
+        pub device: Device = Device::ETHERNET => part;
     }
 }
 

@@ -23,45 +23,30 @@ use crate::queue::{Backlog, Context, Queue};
 use crate::ticker::Ticker;
 use fastrand::Rng;
 use unbloat_params::range::{PERIOD, SPAN};
-use unbloat_params::{LinkSettings, Read};
+use unbloat_params::{LinkSettings, Read, defaults};
 use unbloat_units::{Delta, Time};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    pub target: Delta,
-    /// Between two updates of the probability.
-    pub t_update: Delta,
-    /// From the first packet to the first update.
-    pub first_update: Delta,
-    /// Weight of the deviation from the target, in 1/16 Hz.
-    pub alpha: u32,
-    /// Weight of the trend, in 1/16 Hz.
-    pub beta: u32,
-    /// How much service the queue gives before it drops at all.
-    pub max_burst: Delta,
-    pub limit_packets: u32,
-    /// Whether ECN-capable packets are marked while the probability is at most 10 %.
-    pub ecn: bool,
-    /// Whether short packets are dropped less often, in proportion to their length.
-    pub byte_mode: bool,
-    pub device: Device,
-}
-
-impl Default for Params {
+defaults! {
     /// RFC 8033 section 4 and Linux.
-    fn default() -> Params {
-        Params {
-            target: Delta::ms(15),
-            t_update: Delta::ms(15),
-            first_update: Delta::ms(500),
-            alpha: 2,
-            beta: 20,
-            max_burst: Delta::ms(150),
-            limit_packets: 1_000,
-            ecn: false,
-            byte_mode: false,
-            device: Device::ETHERNET,
-        }
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params {
+        pub target: Delta = Delta::ms(15);
+        /// Between two updates of the probability.
+        pub t_update: Delta = Delta::ms(15);
+        /// From the first packet to the first update.
+        pub first_update: Delta = Delta::ms(500);
+        /// Weight of the deviation from the target, in 1/16 Hz.
+        pub alpha: u32 = 2;
+        /// Weight of the trend, in 1/16 Hz.
+        pub beta: u32 = 20;
+        /// How much service the queue gives before it drops at all.
+        pub max_burst: Delta = Delta::ms(150);
+        pub limit_packets: u32 = 1_000;
+        /// Whether ECN-capable packets are marked while the probability is at most 10 %.
+        pub ecn: bool = false;
+        /// Whether short packets are dropped less often, in proportion to their length.
+        pub byte_mode: bool = false;
+        pub device: Device = Device::ETHERNET;
     }
 }
 

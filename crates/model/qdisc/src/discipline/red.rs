@@ -26,52 +26,35 @@ use crate::ticker::Ticker;
 use fastrand::Rng;
 use unbloat_params::Limit;
 use unbloat_params::range::{COUNT, RATE};
-use unbloat_params::{LinkSettings, Read};
+use unbloat_params::{LinkSettings, Read, defaults};
 use unbloat_units::{Bytes, Delta, Rate, Time};
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Params {
-    /// Of the real queue, in bytes of frames.
-    pub limit: Bytes,
-    /// Average queue at which dropping begins.
-    pub min: Bytes,
-    /// Average queue at which `probability` is reached.
-    pub max: Bytes,
-    pub probability: f64,
-    /// Mean length of packets.
-    pub mean_packet: Bytes,
-    /// How many mean packets the empty queue takes at once before the average passes `min`.
-    pub burst: u32,
-    /// Rate of the link, for the decay of the average while idle.
-    pub bandwidth: Rate,
-    /// Whether ECN-capable packets are marked instead of dropped.
-    pub ecn: bool,
-    /// Whether they are dropped all the same above the range.
-    pub hard_drop: bool,
-    /// Whether the probability rises on above `max`, instead of to 1 at once.
-    pub gentle: bool,
-    /// Whether `probability` is adapted to keep the average in the middle fifth of the range.
-    pub adaptive: bool,
-    pub device: Device,
-}
-
-impl Default for Params {
+defaults! {
     /// The example of the manual tc-red(8), for 10 Mbit/s, with tc's default probability.
-    fn default() -> Params {
-        Params {
-            limit: Bytes::new(400_000),
-            min: Bytes::new(30_000),
-            max: Bytes::new(90_000),
-            probability: 0.02,
-            mean_packet: Bytes::new(1_000),
-            burst: 55,
-            bandwidth: Rate::mbps(10),
-            ecn: false,
-            hard_drop: false,
-            gentle: false,
-            adaptive: false,
-            device: Device::ETHERNET,
-        }
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Params {
+        /// Of the real queue, in bytes of frames.
+        pub limit: Bytes = Bytes::new(400_000);
+        /// Average queue at which dropping begins.
+        pub min: Bytes = Bytes::new(30_000);
+        /// Average queue at which `probability` is reached.
+        pub max: Bytes = Bytes::new(90_000);
+        pub probability: f64 = 0.02;
+        /// Mean length of packets.
+        pub mean_packet: Bytes = Bytes::new(1_000);
+        /// How many mean packets the empty queue takes at once before the average passes `min`.
+        pub burst: u32 = 55;
+        /// Rate of the link, for the decay of the average while idle.
+        pub bandwidth: Rate = Rate::mbps(10);
+        /// Whether ECN-capable packets are marked instead of dropped.
+        pub ecn: bool = false;
+        /// Whether they are dropped all the same above the range.
+        pub hard_drop: bool = false;
+        /// Whether the probability rises on above `max`, instead of to 1 at once.
+        pub gentle: bool = false;
+        /// Whether `probability` is adapted to keep the average in the middle fifth of the range.
+        pub adaptive: bool = false;
+        pub device: Device = Device::ETHERNET;
     }
 }
 

@@ -17,58 +17,27 @@ use crate::fifo::Fifo;
 use crate::packet::Packet;
 use crate::queue::{Backlog, Context, Queue};
 use crate::ticker::Ticker;
+use unbloat_params::params;
 use unbloat_params::range::PERIOD;
-use unbloat_params::{LinkSettings, Read};
 use unbloat_units::{Delta, Time};
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Params {
-    /// Step of the price.
-    pub gamma: f64,
-    /// Weight of the backlog against the rate.
-    pub alpha: f64,
-    /// A packet passes with probability phi to the power of minus the price.
-    pub phi: f64,
-    /// Backlog to settle at, b*.
-    pub target_packets: f64,
-    /// Between two updates of the price.
-    pub update: Delta,
-    pub limit_packets: u32,
-    /// Whether ECN-capable packets are marked instead of dropped.
-    pub ecn: bool,
-}
-
-impl Default for Params {
+params! {
     /// The paper's and ns-2's.
-    fn default() -> Params {
-        Params {
-            gamma: 0.001,
-            alpha: 0.1,
-            phi: 1.001,
-            target_packets: 20.0,
-            update: Delta::ms(2),
-            limit_packets: 1_000,
-            ecn: false,
-        }
-    }
-}
-
-impl<S: LinkSettings> Read<S> for Params {
-    fn read(settings: &mut S) -> Result<Params, S::Error> {
-        let default = Params::default();
-        Ok(Params {
-            gamma: settings.within("gamma", default.gamma, &(0.0..=1_000.0))?,
-            alpha: settings.within("alpha", default.alpha, &(0.0..=1_000.0))?,
-            phi: settings.within("phi", default.phi, &(1.0..=1_000.0))?,
-            target_packets: settings.within(
-                "target_packets",
-                default.target_packets,
-                &(0.0..=1e6),
-            )?,
-            update: settings.within("update", default.update, &PERIOD)?,
-            limit_packets: settings.limit_packets("limit", default.limit_packets)?,
-            ecn: settings.or("ecn", default.ecn)?,
-        })
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct Params: LinkSettings {
+        /// Step of the price.
+        pub gamma: f64 = 0.001 => within(0.0..=1_000.0);
+        /// Weight of the backlog against the rate.
+        pub alpha: f64 = 0.1 => within(0.0..=1_000.0);
+        /// A packet passes with probability phi to the power of minus the price.
+        pub phi: f64 = 1.001 => within(1.0..=1_000.0);
+        /// Backlog to settle at, b*.
+        pub target_packets: f64 = 20.0 => within(0.0..=1e6);
+        /// Between two updates of the price.
+        pub update: Delta = Delta::ms(2) => within(PERIOD);
+        pub limit_packets: u32 = 1_000 => limit;
+        /// Whether ECN-capable packets are marked instead of dropped.
+        pub ecn: bool = false;
     }
 }
 

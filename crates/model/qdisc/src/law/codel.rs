@@ -19,8 +19,8 @@ use crate::fixed::{inverse_sqrt_step, scale};
 use crate::packet::Packet;
 use crate::queue::Context;
 use serde::Deserialize;
-use unbloat_params::Settings;
 use unbloat_params::range::{PERIOD, SPAN};
+use unbloat_params::{Settings, defaults};
 use unbloat_units::{Delta, Time};
 
 /// How 1/sqrt(count) is computed.
@@ -35,30 +35,21 @@ pub enum Root {
     Exact,
 }
 
-/// What an operator sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Acceptable standing delay.
-    pub target: Delta,
-    /// How long the delay must stay above the target; of the order of the longest usual RTT.
-    pub interval: Delta,
-    /// Whether ECN-capable packets are marked instead of dropped.
-    pub ecn: bool,
-    /// Marks every ECN-capable packet that waited for longer than this, besides what CoDel does.
-    pub ce_threshold: Option<Delta>,
-    pub root: Root,
-}
-
-impl Default for Params {
+defaults! {
+    /// What an operator sets.
+    ///
     /// RFC 8289 section 4.2 and 4.3; ECN off as in Linux.
-    fn default() -> Params {
-        Params {
-            target: Delta::ms(5),
-            interval: Delta::ms(100),
-            ecn: false,
-            ce_threshold: None,
-            root: Root::Newton,
-        }
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params {
+        /// Acceptable standing delay.
+        pub target: Delta = Delta::ms(5);
+        /// How long the delay must stay above the target; of the order of the longest usual RTT.
+        pub interval: Delta = Delta::ms(100);
+        /// Whether ECN-capable packets are marked instead of dropped.
+        pub ecn: bool = false;
+        /// Marks every ECN-capable packet that waited for longer than this, besides what CoDel does.
+        pub ce_threshold: Option<Delta> = None;
+        pub root: Root = Root::Newton;
     }
 }
 

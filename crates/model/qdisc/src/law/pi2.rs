@@ -11,26 +11,21 @@
 //! 1. Linux lets a step wider than the whole range wrap; here it saturates.
 
 use fastrand::Rng;
+use unbloat_params::params;
+use unbloat_params::range::{SPAN, WEIGHT};
 use unbloat_units::Delta;
 
-/// What an operator sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    pub target: Delta,
-    /// Weight of the deviation from the target, in 1/256 Hz.
-    pub alpha: u32,
-    /// Weight of the trend, in 1/256 Hz.
-    pub beta: u32,
-}
-
-impl Default for Params {
+params! {
+    /// What an operator sets.
+    ///
     /// As in Linux: 0.16 Hz and 3.2 Hz, stable up to an RTT of 100 ms (RFC 9332 appendix A: 0.15 and 3).
-    fn default() -> Params {
-        Params {
-            target: Delta::ms(15),
-            alpha: 41,
-            beta: 819,
-        }
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params: Settings {
+        pub target: Delta = Delta::ms(15) => within(SPAN);
+        /// Weight of the deviation from the target, in 1/256 Hz.
+        pub alpha: u32 = 41 => within(WEIGHT);
+        /// Weight of the trend, in 1/256 Hz.
+        pub beta: u32 = 819 => within(WEIGHT);
     }
 }
 

@@ -11,7 +11,7 @@
 use super::PART;
 use super::{AckSample, Congestion, Flow, State, newreno};
 use unbloat_params::range::COUNT;
-use unbloat_params::{Read, Settings};
+use unbloat_params::{defaults, params};
 
 const SCALE: u32 = 1_024;
 /// The search steps to one part of so many of the distance.
@@ -19,41 +19,18 @@ const SEARCH: u32 = 4;
 /// The ratio of segments to ACKs has four bits of fraction.
 const RATIO_SHIFT: u32 = 4;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Window after congestion, in 1/1024 of the one before.
-    pub beta: u32,
-    /// As Reno up to this window.
-    pub low_window: u32,
-    /// Most segments to grow by in a round.
-    pub max_increment: u32,
-    /// Rounds from one search step below the maximum to the maximum.
-    pub smooth_part: u32,
-    pub fast_convergence: bool,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            beta: 819,
-            low_window: 14,
-            max_increment: 16,
-            smooth_part: 20,
-            fast_convergence: true,
-        }
-    }
-}
-
-impl<S: Settings> Read<S> for Params {
-    fn read(settings: &mut S) -> Result<Params, S::Error> {
-        let default = Params::default();
-        Ok(Params {
-            beta: settings.within("beta", default.beta, &PART)?,
-            low_window: settings.within("low_window", default.low_window, &COUNT)?,
-            max_increment: settings.within("max_increment", default.max_increment, &COUNT)?,
-            smooth_part: settings.within("smooth_part", default.smooth_part, &COUNT)?,
-            fast_convergence: settings.or("fast_convergence", default.fast_convergence)?,
-        })
+params! {
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Params: Settings {
+        /// Window after congestion, in 1/1024 of the one before.
+        pub beta: u32 = 819 => within(PART);
+        /// As Reno up to this window.
+        pub low_window: u32 = 14 => within(COUNT);
+        /// Most segments to grow by in a round.
+        pub max_increment: u32 = 16 => within(COUNT);
+        /// Rounds from one search step below the maximum to the maximum.
+        pub smooth_part: u32 = 20 => within(COUNT);
+        pub fast_convergence: bool = true;
     }
 }
 
@@ -63,27 +40,17 @@ pub struct Bic {
     search: Search,
 }
 
-/// State of growth; forgotten at a timeout.
-#[derive(Clone, Debug)]
-struct Search {
-    /// Deliveries for one segment more.
-    count: u32,
-    w_max: u32,
-    last_cwnd: u32,
-    last_time: u32,
-    /// Segments for each ACK.
-    ratio: u32,
-}
-
-impl Default for Search {
-    fn default() -> Search {
-        Search {
-            count: 0,
-            w_max: 0,
-            last_cwnd: 0,
-            last_time: 0,
-            ratio: 2 << RATIO_SHIFT,
-        }
+defaults! {
+    /// State of growth; forgotten at a timeout.
+    #[derive(Clone, Debug)]
+    struct Search {
+        /// Deliveries for one segment more.
+        count: u32 = 0;
+        w_max: u32 = 0;
+        last_cwnd: u32 = 0;
+        last_time: u32 = 0;
+        /// Segments for each ACK.
+        ratio: u32 = 2 << RATIO_SHIFT;
     }
 }
 

@@ -13,49 +13,26 @@
 use super::PART;
 use super::slow_start::{Detector, SlowStart};
 use super::{AckSample, Congestion, CwndEvent, Flow, State};
-use unbloat_params::{Read, Settings};
+use unbloat_params::params;
 
 /// Fixed point of beta and of C.
 const SCALE: u32 = 1_024;
 /// Time of the curve is in 2^-10 s.
 const TIME_SHIFT: u32 = 10;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Window after congestion, in 1/1024 of the one before.
-    pub beta: u32,
-    /// C in 1/1024 segments per s^3, times ten for the round-trip time of 100 ms it is scaled to.
-    pub scale: u32,
-    /// Flows that had to stop short of their last maximum release some of it.
-    pub fast_convergence: bool,
-    /// Grow at least as Reno would.
-    pub reno_friendly: bool,
-    /// HyStart as in Linux; RFC 9438 recommends HyStart++.
-    pub slow_start: SlowStart,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            beta: 717,
-            scale: 41,
-            fast_convergence: true,
-            reno_friendly: true,
-            slow_start: SlowStart::HyStart,
-        }
-    }
-}
-
-impl<S: Settings> Read<S> for Params {
-    fn read(settings: &mut S) -> Result<Params, S::Error> {
-        let default = Params::default();
-        Ok(Params {
-            beta: settings.within("beta", default.beta, &PART)?,
-            scale: settings.within("scale", default.scale, &(1..=1_000))?,
-            fast_convergence: settings.or("fast_convergence", default.fast_convergence)?,
-            reno_friendly: settings.or("reno_friendly", default.reno_friendly)?,
-            slow_start: settings.or("slow_start", default.slow_start)?,
-        })
+params! {
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Params: Settings {
+        /// Window after congestion, in 1/1024 of the one before.
+        pub beta: u32 = 717 => within(PART);
+        /// C in 1/1024 segments per s^3, times ten for the round-trip time of 100 ms it is scaled to.
+        pub scale: u32 = 41 => within(1..=1_000);
+        /// Flows that had to stop short of their last maximum release some of it.
+        pub fast_convergence: bool = true;
+        /// Grow at least as Reno would.
+        pub reno_friendly: bool = true;
+        /// HyStart as in Linux; RFC 9438 recommends HyStart++.
+        pub slow_start: SlowStart = SlowStart::HyStart;
     }
 }
 

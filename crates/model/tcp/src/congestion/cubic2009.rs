@@ -18,7 +18,7 @@
 use super::PART;
 use super::cubic::cubic_root;
 use super::{AckSample, Congestion, Flow, State};
-use unbloat_params::{Read, Settings};
+use unbloat_params::{defaults, params};
 
 const SCALE: u32 = 1_024;
 const TIME_SHIFT: u32 = 10;
@@ -29,46 +29,15 @@ const LOW_WINDOW: u32 = 16;
 const MIN_SAMPLES: u32 = 8;
 const TRAIN_SPACING_US: u32 = 2_000;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Params {
-    pub beta: u32,
-    pub scale: u32,
-    pub hystart: bool,
-    /// Bounds of HyStart's delay threshold in ticks; the lower one was 4 from 2.6.39 on.
-    pub delay_min_ticks: u32,
-    pub delay_max_ticks: u32,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            beta: 717,
-            scale: 41,
-            hystart: true,
-            delay_min_ticks: 2,
-            delay_max_ticks: 16,
-        }
-    }
-}
-
-impl<S: Settings> Read<S> for Params {
-    fn read(settings: &mut S) -> Result<Params, S::Error> {
-        let default = Params::default();
-        Ok(Params {
-            beta: settings.within("beta", default.beta, &PART)?,
-            scale: settings.within("scale", default.scale, &(1..=1_000))?,
-            hystart: settings.or("hystart", default.hystart)?,
-            delay_min_ticks: settings.within(
-                "delay_min_ticks",
-                default.delay_min_ticks,
-                &(0..=1_000),
-            )?,
-            delay_max_ticks: settings.within(
-                "delay_max_ticks",
-                default.delay_max_ticks,
-                &(0..=1_000),
-            )?,
-        })
+params! {
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Params: Settings {
+        pub beta: u32 = 717 => within(PART);
+        pub scale: u32 = 41 => within(1..=1_000);
+        pub hystart: bool = true;
+        /// Bounds of HyStart's delay threshold in ticks; the lower one was 4 from 2.6.39 on.
+        pub delay_min_ticks: u32 = 2 => within(0..=1_000);
+        pub delay_max_ticks: u32 = 16 => within(0..=1_000);
     }
 }
 
@@ -79,37 +48,21 @@ pub struct Cubic2009 {
     round: Round,
 }
 
-#[derive(Clone, Debug)]
-struct Curve {
-    count: u32,
-    w_max: u32,
-    last_cwnd: u32,
-    last_time: u32,
-    origin: u32,
-    k: u32,
-    /// Ticks with fraction; zero while unknown.
-    min_delay: u32,
-    epoch: Option<u32>,
-    acks: u32,
-    reno_cwnd: u32,
-    ratio: u32,
-}
-
-impl Default for Curve {
-    fn default() -> Curve {
-        Curve {
-            count: 0,
-            w_max: 0,
-            last_cwnd: 0,
-            last_time: 0,
-            origin: 0,
-            k: 0,
-            min_delay: 0,
-            epoch: None,
-            acks: 0,
-            reno_cwnd: 0,
-            ratio: 2 << RATIO_SHIFT,
-        }
+defaults! {
+    #[derive(Clone, Debug)]
+    struct Curve {
+        count: u32 = 0;
+        w_max: u32 = 0;
+        last_cwnd: u32 = 0;
+        last_time: u32 = 0;
+        origin: u32 = 0;
+        k: u32 = 0;
+        /// Ticks with fraction; zero while unknown.
+        min_delay: u32 = 0;
+        epoch: Option<u32> = None;
+        acks: u32 = 0;
+        reno_cwnd: u32 = 0;
+        ratio: u32 = 2 << RATIO_SHIFT;
     }
 }
 

@@ -9,15 +9,11 @@
 //!    RFC 3649 gives.
 
 use super::{Congestion, Flow};
-use unbloat_params::{Read, Settings};
+use unbloat_params::params;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Params {}
-
-impl<S: Settings> Read<S> for Params {
-    fn read(_: &mut S) -> Result<Params, S::Error> {
-        Ok(Params {})
-    }
+params! {
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Params: Settings {}
 }
 
 /// Up to this window, the reduction in 1/256. Growth is the number of the row, from one.

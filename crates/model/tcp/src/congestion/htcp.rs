@@ -10,7 +10,7 @@
 //!    times are in ticks of the coarse clock.
 
 use super::{AckSample, Congestion, Flow, State};
-use unbloat_params::{Read, Settings};
+use unbloat_params::params;
 
 /// Fixed point of alpha and beta.
 const ONE: u32 = 1 << 7;
@@ -18,29 +18,12 @@ const BETA_MIN: u32 = 1 << 6;
 /// 0.8.
 const BETA_MAX: u32 = 102;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Params {
-    pub rtt_scaling: bool,
-    /// Halve after the throughput has changed by more than a fifth.
-    pub bandwidth_switch: bool,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            rtt_scaling: true,
-            bandwidth_switch: true,
-        }
-    }
-}
-
-impl<S: Settings> Read<S> for Params {
-    fn read(settings: &mut S) -> Result<Params, S::Error> {
-        let default = Params::default();
-        Ok(Params {
-            rtt_scaling: settings.or("rtt_scaling", default.rtt_scaling)?,
-            bandwidth_switch: settings.or("bandwidth_switch", default.bandwidth_switch)?,
-        })
+params! {
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Params: Settings {
+        pub rtt_scaling: bool = true;
+        /// Halve after the throughput has changed by more than a fifth.
+        pub bandwidth_switch: bool = true;
     }
 }
 

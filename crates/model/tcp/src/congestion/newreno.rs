@@ -9,25 +9,12 @@
 
 use super::slow_start::{Detector, SlowStart};
 use super::{AckSample, Congestion, Flow, State};
-use unbloat_params::{Read, Settings};
+use unbloat_params::params;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Params {
-    pub slow_start: SlowStart,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            slow_start: SlowStart::Standard,
-        }
-    }
-}
-
-impl<S: Settings> Read<S> for Params {
-    fn read(settings: &mut S) -> Result<Params, S::Error> {
-        let slow_start = settings.or("slow_start", SlowStart::Standard)?;
-        Ok(Params { slow_start })
+params! {
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Params: Settings {
+        pub slow_start: SlowStart = SlowStart::Standard;
     }
 }
 

@@ -15,38 +15,21 @@
 //!    bursts of 250 us.
 
 use super::{Congestion, Flow, INFINITE_SSTHRESH, Needs, RateSample, State};
+use unbloat_params::params;
 use unbloat_params::range::SPAN;
-use unbloat_params::{Read, Settings};
 use unbloat_units::Delta;
 
 /// Fixed point of alpha and of growth.
 const SHIFT: u32 = 20;
 const ONE: u64 = 1 << SHIFT;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// The average moves by one part in two to this power a round.
-    pub gain_shift: u32,
-    /// Paths that are shorter behave as if they had this round-trip time.
-    pub reference_rtt: Delta,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            gain_shift: 4,
-            reference_rtt: Delta::ms(25),
-        }
-    }
-}
-
-impl<S: Settings> Read<S> for Params {
-    fn read(settings: &mut S) -> Result<Params, S::Error> {
-        let default = Params::default();
-        Ok(Params {
-            gain_shift: settings.within("gain_shift", default.gain_shift, &(0..=10))?,
-            reference_rtt: settings.within("reference_rtt", default.reference_rtt, &SPAN)?,
-        })
+params! {
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Params: Settings {
+        /// The average moves by one part in two to this power a round.
+        pub gain_shift: u32 = 4 => within(0..=10);
+        /// Paths that are shorter behave as if they had this round-trip time.
+        pub reference_rtt: Delta = Delta::ms(25) => within(SPAN);
     }
 }
 

@@ -9,36 +9,17 @@
 //!    finer retransmission mechanisms of the paper are those of the sender (RACK).
 
 use super::{AckSample, Congestion, CwndEvent, Flow, State, newreno};
+use unbloat_params::params;
 use unbloat_params::range::WEIGHT;
-use unbloat_params::{Read, Settings};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Grow below this many segments in the queue, shrink above that many.
-    pub alpha: u32,
-    pub beta: u32,
-    /// Leave slow start above this many.
-    pub gamma: u32,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            alpha: 2,
-            beta: 4,
-            gamma: 1,
-        }
-    }
-}
-
-impl<S: Settings> Read<S> for Params {
-    fn read(settings: &mut S) -> Result<Params, S::Error> {
-        let default = Params::default();
-        Ok(Params {
-            alpha: settings.within("alpha", default.alpha, &WEIGHT)?,
-            beta: settings.within("beta", default.beta, &WEIGHT)?,
-            gamma: settings.within("gamma", default.gamma, &WEIGHT)?,
-        })
+params! {
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Params: Settings {
+        /// Grow below this many segments in the queue, shrink above that many.
+        pub alpha: u32 = 2 => within(WEIGHT);
+        pub beta: u32 = 4 => within(WEIGHT);
+        /// Leave slow start above this many.
+        pub gamma: u32 = 1 => within(WEIGHT);
     }
 }
 

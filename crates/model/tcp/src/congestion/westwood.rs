@@ -6,15 +6,11 @@
 //! sampled once a round and not more often than every 50 ms, and filtered twice by 7/8.
 
 use super::{AckKind, AckSample, Congestion, CwndEvent, Flow, newreno};
-use unbloat_params::{Read, Settings};
+use unbloat_params::params;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Params {}
-
-impl<S: Settings> Read<S> for Params {
-    fn read(_: &mut S) -> Result<Params, S::Error> {
-        Ok(Params {})
-    }
+params! {
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Params: Settings {}
 }
 
 /// Times in ticks, rates in bytes per tick.

@@ -35,40 +35,27 @@
 use super::bounds;
 use super::{Rule, View};
 use unbloat_params::range::SPAN;
-use unbloat_params::{Read, Settings};
+use unbloat_params::{Read, Settings, defaults};
 use unbloat_units::{Bytes, Delta};
 
 const LAMBDA: std::ops::RangeInclusive<f64> = 1.0..=1_000.0;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// In eighths.
-    pub lambda_eighths: u32,
-    /// For a sender that does not use what it is offered; not less than lambda.
-    pub lambda_unfilled_eighths: u32,
-    /// Weight of the old estimate, in eighths.
-    pub alpha_eighths: u32,
-    /// Zero: never.
-    pub dip_every: Delta,
-    pub eager: bool,
-    pub extra_segments: u16,
-    pub initial: Bytes,
-    pub max: Bytes,
-}
-
-impl Default for Params {
+defaults! {
     /// The paper's.
-    fn default() -> Params {
-        Params {
-            lambda_eighths: 24,
-            lambda_unfilled_eighths: 24,
-            alpha_eighths: 7,
-            dip_every: Delta::ZERO,
-            eager: false,
-            extra_segments: 0,
-            initial: Bytes::new(65_535),
-            max: Bytes::mib(3),
-        }
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Params {
+        /// In eighths.
+        pub lambda_eighths: u32 = 24;
+        /// For a sender that does not use what it is offered; not less than lambda.
+        pub lambda_unfilled_eighths: u32 = 24;
+        /// Weight of the old estimate, in eighths.
+        pub alpha_eighths: u32 = 7;
+        /// Zero: never.
+        pub dip_every: Delta = Delta::ZERO;
+        pub eager: bool = false;
+        pub extra_segments: u16 = 0;
+        pub initial: Bytes = Bytes::new(65_535);
+        pub max: Bytes = Bytes::mib(3);
     }
 }
 

@@ -2,29 +2,16 @@
 
 use super::Rule;
 use super::WINDOW;
-use unbloat_params::{Read, Settings};
+use unbloat_params::params;
 use unbloat_units::Bytes;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// The window itself: what `tcp_rmem_max` leaves after the kernel's share for bookkeeping
-    /// (a quarter with `tcp_adv_win_scale` 2, as it was then).
-    pub window: Bytes,
-}
-
-impl Default for Params {
+params! {
     /// What Linux 6.12 offers at most: half of 6 MiB.
-    fn default() -> Params {
-        Params {
-            window: Bytes::mib(3),
-        }
-    }
-}
-
-impl<S: Settings> Read<S> for Params {
-    fn read(settings: &mut S) -> Result<Params, S::Error> {
-        let window = settings.within("window", Params::default().window, &WINDOW)?;
-        Ok(Params { window })
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Params: Settings {
+        /// The window itself: what `tcp_rmem_max` leaves after the kernel's share for bookkeeping
+        /// (a quarter with `tcp_adv_win_scale` 2, as it was then).
+        pub window: Bytes = Bytes::mib(3) => within(WINDOW);
     }
 }
 

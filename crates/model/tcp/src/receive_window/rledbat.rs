@@ -9,24 +9,16 @@
 use super::bounds;
 use super::{Rule, View};
 use crate::ledbat::Controller;
-use unbloat_params::{Read, Settings};
+use unbloat_params::{Read, Settings, defaults};
 use unbloat_units::Bytes;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Params {
-    pub control: crate::ledbat::Params,
-    pub initial: Bytes,
-    /// The window of flow control, which bounds the one of congestion control.
-    pub max: Bytes,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            control: crate::ledbat::Params::default(),
-            initial: Bytes::new(14_480),
-            max: Bytes::mib(3),
-        }
+defaults! {
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Params {
+        pub control: crate::ledbat::Params = crate::ledbat::Params::default();
+        pub initial: Bytes = Bytes::new(14_480);
+        /// The window of flow control, which bounds the one of congestion control.
+        pub max: Bytes = Bytes::mib(3);
     }
 }
 

@@ -23,45 +23,31 @@ use crate::receive_window::{AnyRule, Config, Rule, View};
 use crate::segment::{Ack, Block, CeCount, Ecn, Segment, Timestamps};
 use crate::sender::EcnMode;
 use reassembly::{Arrival, Reassembly};
+use unbloat_params::defaults;
 use unbloat_units::{Delta, Seq, Time};
 
-/// What can be set; the defaults are those of Linux.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Params {
-    /// Payload bytes of a full segment, as offered to the sender.
-    pub mss: u32,
-    /// Offered before anything has arrived.
-    pub initial_window: u32,
-    /// Windows are multiples of two to this power (RFC 7323 section 2).
-    pub window_scale: u8,
-    pub rule: Config,
-    pub timestamps: bool,
-    pub ecn: EcnMode,
-    /// Acknowledge every segment.
-    pub ack_every_segment: bool,
-    /// Bytes for which the application is woken (`SO_RCVLOWAT`); see [`Receiver::is_worth_reading`].
-    pub low_water: u32,
-    /// Most ACKs that are held back while data arrives out of order (Linux `tcp_comp_sack_nr`);
-    /// zero to send them all.
-    pub compressed_acks: u8,
-    /// Ticks per second of timers.
-    pub hz: u32,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            mss: 1_448,
-            initial_window: 65_160,
-            window_scale: 7,
-            rule: Config::Drs(Default::default()),
-            timestamps: true,
-            ecn: EcnMode::Off,
-            ack_every_segment: false,
-            low_water: 1,
-            compressed_acks: 44,
-            hz: 250,
-        }
+defaults! {
+    /// What can be set; the defaults are those of Linux.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Params {
+        /// Payload bytes of a full segment, as offered to the sender.
+        pub mss: u32 = 1_448;
+        /// Offered before anything has arrived.
+        pub initial_window: u32 = 65_160;
+        /// Windows are multiples of two to this power (RFC 7323 section 2).
+        pub window_scale: u8 = 7;
+        pub rule: Config = Config::Drs(Default::default());
+        pub timestamps: bool = true;
+        pub ecn: EcnMode = EcnMode::Off;
+        /// Acknowledge every segment.
+        pub ack_every_segment: bool = false;
+        /// Bytes for which the application is woken (`SO_RCVLOWAT`); see [`Receiver::is_worth_reading`].
+        pub low_water: u32 = 1;
+        /// Most ACKs that are held back while data arrives out of order (Linux `tcp_comp_sack_nr`);
+        /// zero to send them all.
+        pub compressed_acks: u8 = 44;
+        /// Ticks per second of timers.
+        pub hz: u32 = 250;
     }
 }
 

@@ -9,24 +9,17 @@
 //!    falls at most by a quarter a round, and grows less when the round-trip time falls.
 //! 2. Linux rounds timeouts to its ticks (4 ms at 250 a second); we keep microseconds.
 
+use unbloat_params::defaults;
 use unbloat_units::Delta;
 
-/// Bounds of the retransmission timeout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    pub min: Delta,
-    pub max: Delta,
-    /// Before the first sample.
-    pub initial: Delta,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            min: Delta::ms(200),
-            max: Delta::secs(120),
-            initial: Delta::secs(1),
-        }
+defaults! {
+    /// Bounds of the retransmission timeout.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params {
+        pub min: Delta = Delta::ms(200);
+        pub max: Delta = Delta::secs(120);
+        /// Before the first sample.
+        pub initial: Delta = Delta::secs(1);
     }
 }
 

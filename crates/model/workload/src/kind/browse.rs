@@ -10,6 +10,7 @@ use crate::metrics::{Metric, Spans};
 use crate::workload::{Conn, Happening, Network, Workload};
 use fastrand::Rng;
 use serde::Deserialize;
+use unbloat_params::defaults;
 use unbloat_units::{Bytes, Delta, Time};
 
 /// Mean time that the user looks at an answer.
@@ -22,37 +23,24 @@ const BIG: std::ops::Range<u64> = 1_000_000..15_000_000;
 /// How much later than their last byte late connections end, from and to.
 const LATE: [f64; 2] = [3.0, 15.0];
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// Mean of the exponential pause before the next connection.
-    pub pause: Delta,
-    /// Share of connections beside which the next one begins.
-    pub beside: f64,
-    /// Share of answers from 1 to 15 MB.
-    pub big: f64,
-    /// Share of pauses that are longer, uniform between two times.
-    pub silent: f64,
-    pub silence_min: Delta,
-    pub silence_max: Delta,
-    /// Share of connections that end 3 to 15 s late.
-    pub late: f64,
-    /// Share of connections that end by a reset.
-    pub reset: f64,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            pause: Delta::ms(250),
-            beside: 0.28,
-            big: 0.015,
-            silent: 0.0,
-            silence_min: Delta::secs(10),
-            silence_max: Delta::secs(16),
-            late: 0.25,
-            reset: 0.05,
-        }
+defaults! {
+    #[derive(Clone, Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Params {
+        /// Mean of the exponential pause before the next connection.
+        pub pause: Delta = Delta::ms(250);
+        /// Share of connections beside which the next one begins.
+        pub beside: f64 = 0.28;
+        /// Share of answers from 1 to 15 MB.
+        pub big: f64 = 0.015;
+        /// Share of pauses that are longer, uniform between two times.
+        pub silent: f64 = 0.0;
+        pub silence_min: Delta = Delta::secs(10);
+        pub silence_max: Delta = Delta::secs(16);
+        /// Share of connections that end 3 to 15 s late.
+        pub late: f64 = 0.25;
+        /// Share of connections that end by a reset.
+        pub reset: f64 = 0.05;
     }
 }
 

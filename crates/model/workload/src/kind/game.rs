@@ -6,26 +6,18 @@
 use crate::metrics::{Metric, Spans};
 use crate::workload::{Happening, Network, Workload};
 use serde::Deserialize;
+use unbloat_params::defaults;
 use unbloat_units::{Both, Bytes, Delta, Direction, Time};
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    pub tick: Delta,
-    pub size_up: Bytes,
-    pub size_down: Bytes,
-    pub late: Delta,
-}
-
-impl Default for Params {
+defaults! {
     /// 64 ticks a second, 100 ms as the limit beyond which shooters suffer: our choice.
-    fn default() -> Params {
-        Params {
-            tick: Delta::us(15_625),
-            size_up: Bytes::new(100),
-            size_down: Bytes::new(400),
-            late: Delta::ms(100),
-        }
+    #[derive(Clone, Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Params {
+        pub tick: Delta = Delta::us(15_625);
+        pub size_up: Bytes = Bytes::new(100);
+        pub size_down: Bytes = Bytes::new(400);
+        pub late: Delta = Delta::ms(100);
     }
 }
 

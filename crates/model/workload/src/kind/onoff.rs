@@ -5,6 +5,7 @@ use super::web::exponential;
 use crate::metrics::{Metric, Spans};
 use crate::workload::{Happening, Network, Workload};
 use serde::Deserialize;
+use unbloat_params::defaults;
 use unbloat_units::{Bytes, Delta, Direction, Rate, Time};
 
 /// How long a datagram is.
@@ -17,31 +18,20 @@ pub enum Sizes {
     Exponential,
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    pub direction: Direction,
-    /// Mean rate while on, in IP bytes.
-    pub rate: Rate,
-    /// Mean length of a datagram.
-    pub size: Bytes,
-    pub sizes: Sizes,
-    /// Mean time on; no value: always on.
-    pub on: Option<Delta>,
-    /// Mean time off.
-    pub off: Delta,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            direction: Direction::Down,
-            rate: Rate::mbps(1),
-            size: Bytes::new(1_000),
-            sizes: Sizes::Fixed,
-            on: None,
-            off: Delta::ZERO,
-        }
+defaults! {
+    #[derive(Clone, Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Params {
+        pub direction: Direction = Direction::Down;
+        /// Mean rate while on, in IP bytes.
+        pub rate: Rate = Rate::mbps(1);
+        /// Mean length of a datagram.
+        pub size: Bytes = Bytes::new(1_000);
+        pub sizes: Sizes = Sizes::Fixed;
+        /// Mean time on; no value: always on.
+        pub on: Option<Delta> = None;
+        /// Mean time off.
+        pub off: Delta = Delta::ZERO;
     }
 }
 

@@ -8,29 +8,21 @@ use crate::fetch::Fetches;
 use crate::metrics::{Metric, Spans};
 use crate::workload::{Conn, Happening, Network, Workload};
 use serde::Deserialize;
+use unbloat_params::defaults;
 use unbloat_units::{Bytes, Delta, Time};
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// Objects in each level; the first is the document.
-    pub levels: Vec<u32>,
-    pub object_size: Bytes,
-    /// Connections at a time, six in today's browsers.
-    pub connections: u32,
-    /// From a page's end to the next page.
-    pub pause: Delta,
-}
-
-impl Default for Params {
+defaults! {
     /// 70 objects, 2.1 MB: our choice, of the order of a median page today.
-    fn default() -> Params {
-        Params {
-            levels: vec![1, 9, 40, 20],
-            object_size: Bytes::new(30_000),
-            connections: 6,
-            pause: Delta::secs(5),
-        }
+    #[derive(Clone, Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Params {
+        /// Objects in each level; the first is the document.
+        pub levels: Vec<u32> = vec![1, 9, 40, 20];
+        pub object_size: Bytes = Bytes::new(30_000);
+        /// Connections at a time, six in today's browsers.
+        pub connections: u32 = 6;
+        /// From a page's end to the next page.
+        pub pause: Delta = Delta::secs(5);
     }
 }
 

@@ -5,24 +5,17 @@ use super::web::exponential;
 use crate::metrics::{Metric, Spans};
 use crate::workload::{Conn, Happening, Network, Workload};
 use serde::Deserialize;
+use unbloat_params::defaults;
 use unbloat_units::{Bytes, Delta, Direction, Time};
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    pub direction: Direction,
-    pub size: Bytes,
-    /// Mean of the exponential time from the end of one to the start of the next.
-    pub pause: Delta,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            direction: Direction::Down,
-            size: Bytes::new(1_000_000),
-            pause: Delta::ms(300),
-        }
+defaults! {
+    #[derive(Clone, Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Params {
+        pub direction: Direction = Direction::Down;
+        pub size: Bytes = Bytes::new(1_000_000);
+        /// Mean of the exponential time from the end of one to the start of the next.
+        pub pause: Delta = Delta::ms(300);
     }
 }
 

@@ -7,33 +7,22 @@ use super::bulk::REQUEST;
 use crate::metrics::Metric;
 use crate::workload::{Conn, Happening, Network, Workload};
 use serde::Deserialize;
+use unbloat_params::defaults;
 use unbloat_units::{Delta, Rate, Time};
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// Rates of the qualities, lowest first.
-    pub ladder: Vec<Rate>,
-    pub segment: Delta,
-    /// No further segment is asked for while this much is buffered.
-    pub buffer: Delta,
-    pub start_after: Delta,
-    /// Share of the measured throughput that a rate may take.
-    pub safety: f64,
-}
-
-impl Default for Params {
+defaults! {
     /// 240p to 1080p in steps that common services use; our choice.
-    fn default() -> Params {
-        Params {
-            ladder: [400, 750, 1_500, 3_000, 4_500, 6_000]
-                .map(Rate::kbps)
-                .to_vec(),
-            segment: Delta::secs(4),
-            buffer: Delta::secs(30),
-            start_after: Delta::secs(4),
-            safety: 0.8,
-        }
+    #[derive(Clone, Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Params {
+        /// Rates of the qualities, lowest first.
+        pub ladder: Vec<Rate> = [400, 750, 1_500, 3_000, 4_500, 6_000].map(Rate::kbps).to_vec();
+        pub segment: Delta = Delta::secs(4);
+        /// No further segment is asked for while this much is buffered.
+        pub buffer: Delta = Delta::secs(30);
+        pub start_after: Delta = Delta::secs(4);
+        /// Share of the measured throughput that a rate may take.
+        pub safety: f64 = 0.8;
     }
 }
 

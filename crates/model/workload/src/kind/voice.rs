@@ -8,24 +8,17 @@ use crate::emodel::{Impairments, mos, r_factor};
 use crate::metrics::Metric;
 use crate::workload::{Happening, Network, Workload};
 use serde::Deserialize;
+use unbloat_params::defaults;
 use unbloat_units::{Both, Bytes, Delta, Direction, Time};
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    pub every: Delta,
-    /// IP length: G.711 with 160 bytes of speech under RTP and UDP.
-    pub size: Bytes,
-    pub playout: Delta,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            every: Delta::ms(20),
-            size: Bytes::new(200),
-            playout: Delta::ms(60),
-        }
+defaults! {
+    #[derive(Clone, Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Params {
+        pub every: Delta = Delta::ms(20);
+        /// IP length: G.711 with 160 bytes of speech under RTP and UDP.
+        pub size: Bytes = Bytes::new(200);
+        pub playout: Delta = Delta::ms(60);
     }
 }
 

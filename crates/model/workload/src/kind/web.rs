@@ -6,6 +6,7 @@ use crate::fetch::Fetches;
 use crate::metrics::{Metric, Spans};
 use crate::workload::{Conn, Happening, Network, Workload};
 use serde::Deserialize;
+use unbloat_params::defaults;
 use unbloat_units::{Bytes, Delta, Time};
 
 /// A fraction `p` of all objects is at most as large as `size`.
@@ -16,24 +17,16 @@ pub struct SizeQuantile {
     pub size: Bytes,
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {
-    /// Drawn with equal probability.
-    pub sizes: Vec<Bytes>,
-    /// In place of `sizes`, if there are any: points of their distribution, from probability 0 to 1.
-    pub size_quantiles: Vec<SizeQuantile>,
-    /// Mean time between requests.
-    pub every: Delta,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            sizes: [8, 16, 32, 64].map(Bytes::kib).to_vec(),
-            size_quantiles: Vec::new(),
-            every: Delta::secs(1),
-        }
+defaults! {
+    #[derive(Clone, Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Params {
+        /// Drawn with equal probability.
+        pub sizes: Vec<Bytes> = [8, 16, 32, 64].map(Bytes::kib).to_vec();
+        /// In place of `sizes`, if there are any: points of their distribution, from probability 0 to 1.
+        pub size_quantiles: Vec<SizeQuantile> = Vec::new();
+        /// Mean time between requests.
+        pub every: Delta = Delta::secs(1);
     }
 }
 

@@ -4,39 +4,25 @@
 //! second. We sample at the end of every second of the trace in which at least one flow had.
 
 use crate::flow::FlowCore;
+use unbloat_params::defaults;
 use unbloat_units::{Delta, Time};
 
-#[derive(Clone, Debug)]
-pub(crate) struct Concurrency {
-    /// The second of the trace that is being counted, and the flows with data in it.
-    second: u32,
-    /// When it is over: to divide each packet's time would cost more than all else here.
-    ends: Time,
-    flows: u32,
-    /// Seconds with one flow, all that most users have.
-    alone: u32,
-    /// Those with 2, 3, 4, ... flows; the last place stands for all above.
-    #[expect(
-        clippy::box_collection,
-        reason = "a pointer in each of millions of users"
-    )]
-    more: Option<Box<Vec<u32>>>,
+defaults! {
+    #[derive(Clone, Debug)]
+    pub(crate) struct Concurrency {
+        /// The second of the trace that is being counted, and the flows with data in it.
+        second: u32 = 0;
+        /// When it is over: to divide each packet's time would cost more than all else here.
+        ends: Time = Time::MIN;
+        flows: u32 = 0;
+        /// Seconds with one flow, all that most users have.
+        alone: u32 = 0;
+        more: Option<Box<Vec<u32>>> = None;
+    }
 }
 
 /// More flows at once than this are counted as this many.
 const MOST: usize = 64;
-
-impl Default for Concurrency {
-    fn default() -> Concurrency {
-        Concurrency {
-            second: 0,
-            ends: Time::MIN,
-            flows: 0,
-            alone: 0,
-            more: None,
-        }
-    }
-}
 
 impl Concurrency {
     /// Takes in a packet with downlink payload.

@@ -10,11 +10,11 @@ use crate::scenario::toml::{Component, Error, Keys, Node, Value, read};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use unbloat_link::device::{self, RingLimit, control, modem};
-use unbloat_link::element::{burst, delay, detour, hold, jitter, loss, outage};
+use unbloat_link::element::{delay, detour, hold, jitter, loss, outage};
 use unbloat_link::service::constant;
 use unbloat_link::{BottleneckParams, Config, service};
-use unbloat_params::Settings;
 use unbloat_params::range::{FASTEST, FRAME_BYTES, PERIOD, SIZE, SPAN};
+use unbloat_params::{Read, Settings};
 use unbloat_qdisc::Host;
 use unbloat_units::{Bytes, Cells, Delta, Direction, Framing, Rate};
 
@@ -405,13 +405,7 @@ fn losses(keys: &mut Keys) -> Result<Option<Config>, Error> {
         return Ok(Some(Config::Loss(loss::Params { loss: share })));
     }
     let mut params = Keys::params(Component::of(&node, &path, &["burst"])?, &path);
-    let default = burst::Params::default();
-    let config = Config::Burst(burst::Params {
-        to_bad: params.fraction("to_bad", default.to_bad)?,
-        to_good: params.fraction("to_good", default.to_good)?,
-        loss_bad: params.fraction("loss_bad", default.loss_bad)?,
-        loss_good: params.fraction("loss_good", default.loss_good)?,
-    });
+    let config = Config::Burst(Read::read(&mut params)?);
     params.end()?;
     Ok(Some(config))
 }

@@ -4,8 +4,8 @@ use crate::scenario::toml::{Error, Keys, Node, Value};
 use unbloat_link::radio::rrc;
 use unbloat_link::radio::{AirParams, Rates, downlink, uplink};
 use unbloat_link::service;
-use unbloat_params::Settings;
 use unbloat_params::range::{PERIOD, SIZE, SPAN};
+use unbloat_params::{Read, Settings};
 use unbloat_units::{Bytes, Delta, Direction};
 
 /// Kinds of radio.
@@ -44,7 +44,7 @@ pub(super) fn radio(
     };
     let mut params = Keys::params(component, &path);
     let rates = rates(&params, service)?;
-    let air = air(&mut params)?;
+    let air = AirParams::read(&mut params)?;
     let radio = match direction {
         Direction::Down => Radio::Down(Downlink { rates, air }),
         Direction::Up => Radio::Up(Box::new(uplink(&mut params, rates, air)?)),
@@ -63,17 +63,6 @@ fn rates(keys: &Keys, service: Option<&service::Config>) -> Result<Rates, Error>
             "a radio needs a \"rate\" without \"burst\", \"steps\", \"markov\" or a \"trace\"",
         )),
     }
-}
-
-fn air(keys: &mut Keys) -> Result<AirParams, Error> {
-    let default = AirParams::default();
-    Ok(AirParams {
-        bler: keys.fraction("bler", default.bler)?,
-        bler_again: keys.fraction("bler_again", default.bler_again)?,
-        transmissions: keys.within("transmissions", default.transmissions, &(1..=28))?,
-        status: keys.within("status", default.status, &SPAN)?,
-        resends: keys.within("resends", default.resends, &(0..=1_000))?,
-    })
 }
 
 fn uplink(keys: &mut Keys, rates: Rates, air: AirParams) -> Result<uplink::Params, Error> {
@@ -161,13 +150,7 @@ fn drx(above: &mut Keys) -> Result<Option<rrc::Drx>, Error> {
         return Ok(is_on.then_some(default));
     }
     let mut keys = Keys::of(&node, &path)?;
-    let drx = rrc::Drx {
-        inactivity: keys.within("inactivity", default.inactivity, &SPAN)?,
-        on: keys.within("on", default.on, &PERIOD)?,
-        short: keys.within("short", default.short, &PERIOD)?,
-        short_for: keys.within("short_for", default.short_for, &SPAN)?,
-        long: keys.within("long", default.long, &PERIOD)?,
-    };
+    let drx = Read::read(&mut keys)?;
     keys.end()?;
     Ok(Some(drx))
 }

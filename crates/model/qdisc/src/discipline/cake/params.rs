@@ -5,54 +5,35 @@ use crate::packet::Packet;
 use serde::Deserialize;
 use unbloat_params::Limit;
 use unbloat_params::range::{PERIOD, RATE, SPAN};
-use unbloat_params::{LinkSettings, Read};
+use unbloat_params::{LinkSettings, Read, defaults};
 use unbloat_units::{Bytes, Cells, Delta, Rate};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Of the shaper; none sends whenever the device asks.
-    pub rate: Option<Rate>,
-    /// The usual RTT: CoDel's interval.
-    pub rtt: Delta,
-    pub target: Delta,
-    pub diffserv: Diffserv,
-    pub isolation: Isolation,
-    /// Bytes that the link adds to the IP packet; none counts the device's frame as it is.
-    pub overhead: Option<i32>,
-    /// Least length on the link, overhead included.
-    pub min_packet_unit: u32,
-    pub cells: Cells,
-    pub ack_filter: AckFilter,
-    /// None: four times what the rate carries in an RTT, at least 4 MiB.
-    pub memory_limit: Option<Bytes>,
-    /// Whether dropped packets have used the link: for a shaper behind the bottleneck.
-    pub ingress: bool,
-    /// Whether DSCPs are cleared once they have been read.
-    pub wash: bool,
-    /// Decides which flows and hosts share a queue.
-    pub salt: u32,
-    pub device: Device,
-}
-
-impl Default for Params {
+defaults! {
     /// As `tc qdisc add ... cake` without arguments.
-    fn default() -> Params {
-        Params {
-            rate: None,
-            rtt: Delta::ms(100),
-            target: Delta::ms(5),
-            diffserv: Diffserv::Diffserv3,
-            isolation: Isolation::TripleIsolate,
-            overhead: None,
-            min_packet_unit: 0,
-            cells: Cells::None,
-            ack_filter: AckFilter::Off,
-            memory_limit: None,
-            ingress: false,
-            wash: false,
-            salt: 0,
-            device: Device::ETHERNET,
-        }
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Params {
+        /// Of the shaper; none sends whenever the device asks.
+        pub rate: Option<Rate> = None;
+        /// The usual RTT: CoDel's interval.
+        pub rtt: Delta = Delta::ms(100);
+        pub target: Delta = Delta::ms(5);
+        pub diffserv: Diffserv = Diffserv::Diffserv3;
+        pub isolation: Isolation = Isolation::TripleIsolate;
+        /// Bytes that the link adds to the IP packet; none counts the device's frame as it is.
+        pub overhead: Option<i32> = None;
+        /// Least length on the link, overhead included.
+        pub min_packet_unit: u32 = 0;
+        pub cells: Cells = Cells::None;
+        pub ack_filter: AckFilter = AckFilter::Off;
+        /// None: four times what the rate carries in an RTT, at least 4 MiB.
+        pub memory_limit: Option<Bytes> = None;
+        /// Whether dropped packets have used the link: for a shaper behind the bottleneck.
+        pub ingress: bool = false;
+        /// Whether DSCPs are cleared once they have been read.
+        pub wash: bool = false;
+        /// Decides which flows and hosts share a queue.
+        pub salt: u32 = 0;
+        pub device: Device = Device::ETHERNET;
     }
 }
 

@@ -21,18 +21,13 @@ use policer::Policer;
 pub(super) use model::Aggregation;
 
 use crate::windowed::Windowed;
-use unbloat_params::{Read, Settings};
+use unbloat_params::params;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Params {
-    /// Where gain cycles begin: 0 to 6.
-    pub first_phase: u8,
-}
-
-impl<S: Settings> Read<S> for Params {
-    fn read(settings: &mut S) -> Result<Params, S::Error> {
-        let first_phase = settings.within("first_phase", 0, &(0..=6))?;
-        Ok(Params { first_phase })
+params! {
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Params: Settings {
+        /// Where gain cycles begin: 0 to 6.
+        pub first_phase: u8 = 0 => within(0..=6);
     }
 }
 

@@ -22,18 +22,13 @@ use super::{Congestion, CwndEvent, Flow, INFINITE_SSTHRESH, Needs, RateSample, S
 use crate::windowed::Windowed;
 use model::{Aggregation, LongTerm, Recent};
 use probe_bw::{AckPhase, Cycle};
-use unbloat_params::{Read, Settings};
+use unbloat_params::params;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Params {
-    /// Of the wait between probes, which is 2 to 3 s: what the first one is beyond 2 s.
-    pub first_wait_ms: u32,
-}
-
-impl<S: Settings> Read<S> for Params {
-    fn read(settings: &mut S) -> Result<Params, S::Error> {
-        let first_wait_ms = settings.within("first_wait_ms", 0, &(0..=1_000))?;
-        Ok(Params { first_wait_ms })
+params! {
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Params: Settings {
+        /// Of the wait between probes, which is 2 to 3 s: what the first one is beyond 2 s.
+        pub first_wait_ms: u32 = 0 => within(0..=1_000);
     }
 }
 

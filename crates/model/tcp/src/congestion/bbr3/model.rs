@@ -3,6 +3,7 @@
 use super::{Bbr3, Mode, ONE, STARTUP_PACING};
 use crate::congestion::{Flow, RateSample};
 use crate::windowed::Windowed;
+use unbloat_params::defaults;
 
 const RATE_SHIFT: u32 = 24;
 /// Paced a percent below the rate.
@@ -73,21 +74,13 @@ impl Recent {
     }
 }
 
-/// How much arrives beyond what the rate explains.
-#[derive(Clone, Debug)]
-pub(super) struct Aggregation {
-    epoch_us: u64,
-    acked: u32,
-    extra: Windowed,
-}
-
-impl Default for Aggregation {
-    fn default() -> Aggregation {
-        Aggregation {
-            epoch_us: 0,
-            acked: 0,
-            extra: Windowed::new(0, 0),
-        }
+defaults! {
+    /// How much arrives beyond what the rate explains.
+    #[derive(Clone, Debug)]
+    pub(super) struct Aggregation {
+        epoch_us: u64 = 0;
+        acked: u32 = 0;
+        extra: Windowed = Windowed::new(0, 0);
     }
 }
 
