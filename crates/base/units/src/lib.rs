@@ -23,3 +23,32 @@ pub use parse::ParseUnitError;
 pub use rate::Rate;
 pub use seq::Seq;
 pub use time::{Delta, Time};
+
+/// An enum each of whose variants has a name, as tables, documents and options spell it; `with ALL` also a list of them, in their order.
+#[macro_export]
+macro_rules! named {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident with ALL {
+        $($(#[$doc:meta])* $variant:ident = $text:literal,)*
+    }) => {
+        $crate::named! {
+            $(#[$meta])*
+            $vis enum $name { $($(#[$doc])* $variant = $text,)* }
+        }
+
+        impl $name {
+            $vis const ALL: [$name; [$($text),*].len()] = [$($name::$variant),*];
+        }
+    };
+    ($(#[$meta:meta])* $vis:vis enum $name:ident {
+        $($(#[$doc:meta])* $variant:ident = $text:literal,)*
+    }) => {
+        $(#[$meta])*
+        $vis enum $name { $($(#[$doc])* $variant,)* }
+
+        impl $name {
+            $vis const fn name(self) -> &'static str {
+                match self { $($name::$variant => $text,)* }
+            }
+        }
+    };
+}

@@ -3,6 +3,7 @@
 use crate::quantity::Quantity;
 use crate::unit::Unit;
 use serde::Deserialize;
+use unbloat_units::named;
 
 /// One statement of a paper. Exactly one of `value`, `above`/`below`, `more_than` and `less_than` is given.
 #[derive(Clone, Debug, Deserialize)]
@@ -42,23 +43,14 @@ pub struct Mark {
     pub x: Option<f64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClaimKind {
-    Value,
-    Bound,
-    /// A bound of zero on a change or a correlation.
-    Sign,
-    Order,
-}
-
-impl ClaimKind {
-    pub fn name(self) -> &'static str {
-        match self {
-            ClaimKind::Value => "value",
-            ClaimKind::Bound => "bound",
-            ClaimKind::Sign => "sign",
-            ClaimKind::Order => "order",
-        }
+named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ClaimKind {
+        Value = "value",
+        Bound = "bound",
+        /// A bound of zero on a change or a correlation.
+        Sign = "sign",
+        Order = "order",
     }
 }
 

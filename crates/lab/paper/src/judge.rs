@@ -4,47 +4,28 @@ use crate::claim::{Claim, ClaimKind};
 use crate::evidence::Runs;
 use crate::figure::{Figure, effect_run};
 use crate::quantity::{Quantity, Spread};
+use unbloat_units::named;
 
 /// A change has the published sign if all repeats have it and it is this large; of two numbers in order, one is so much larger.
 /// Less cannot be seen in a figure.
 pub const VISIBLE_CHANGE_PERCENT: f64 = 2.0;
 
-/// A figure against its paper.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
-    /// All claims hold.
-    Agrees,
-    /// Bounds, orders and signs hold, a value does not.
-    ShapeAgrees,
-    /// A bound, an order or a sign does not hold, or there are only values and one does not hold.
-    Differs,
-    /// The paper gives no number and no order that could be checked.
-    Drawn,
-    /// No run that a claim needs was possible with this clock.
-    NotRun,
-    /// There is nothing to make.
-    NotMade,
-}
-
-impl Verdict {
-    pub const ALL: [Verdict; 6] = [
-        Verdict::Agrees,
-        Verdict::ShapeAgrees,
-        Verdict::Differs,
-        Verdict::Drawn,
-        Verdict::NotRun,
-        Verdict::NotMade,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Agrees => "agrees",
-            Verdict::ShapeAgrees => "shape agrees",
-            Verdict::Differs => "differs",
-            Verdict::Drawn => "drawn",
-            Verdict::NotRun => "not run",
-            Verdict::NotMade => "not made",
-        }
+named! {
+    /// A figure against its paper.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Verdict with ALL {
+        /// All claims hold.
+        Agrees = "agrees",
+        /// Bounds, orders and signs hold, a value does not.
+        ShapeAgrees = "shape agrees",
+        /// A bound, an order or a sign does not hold, or there are only values and one does not hold.
+        Differs = "differs",
+        /// The paper gives no number and no order that could be checked.
+        Drawn = "drawn",
+        /// No run that a claim needs was possible with this clock.
+        NotRun = "not run",
+        /// There is nothing to make.
+        NotMade = "not made",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::options::{Http, Options};
 use crate::plan::{Load, Stack};
-use unbloat_units::{Both, Bytes, Delta, Direction, Rate, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Rate, Time, named};
 
 /// Everything that one test saw.
 #[derive(Clone, Debug)]
@@ -113,24 +113,15 @@ pub struct FlowRun {
     pub failure: Option<String>,
 }
 
-/// What became of one datagram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    Back,
-    LostUp,
-    LostDown,
-    /// The server does not tell in which direction.
-    Lost,
-}
-
-impl Fate {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Fate::Back => "back",
-            Fate::LostUp => "lost_up",
-            Fate::LostDown => "lost_down",
-            Fate::Lost => "lost",
-        }
+named! {
+    /// What became of one datagram.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Fate {
+        Back = "back",
+        LostUp = "lost_up",
+        LostDown = "lost_down",
+        /// The server does not tell in which direction.
+        Lost = "lost",
     }
 }
 
@@ -165,24 +156,16 @@ pub struct Clocks {
     pub idle_rtt: Delta,
 }
 
-/// How a probe went through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ProbeKind {
-    /// On a connection of its own: waits where all do, not in the sockets of the load.
-    Foreign,
-    /// On a load connection, among its data.
-    SelfHttp,
-    /// An echo request of ICMP: the answer is the system's, and networks may treat it otherwise.
-    Icmp,
-}
-
-impl ProbeKind {
-    pub const fn name(self) -> &'static str {
-        match self {
-            ProbeKind::Foreign => "foreign",
-            ProbeKind::SelfHttp => "self",
-            ProbeKind::Icmp => "icmp",
-        }
+named! {
+    /// How a probe went through.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum ProbeKind {
+        /// On a connection of its own: waits where all do, not in the sockets of the load.
+        Foreign = "foreign",
+        /// On a load connection, among its data.
+        SelfHttp = "self",
+        /// An echo request of ICMP: the answer is the system's, and networks may treat it otherwise.
+        Icmp = "icmp",
     }
 }
 
@@ -207,34 +190,23 @@ pub struct Probe {
     pub failure: Option<String>,
 }
 
-/// Where bytes are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Counter {
-    /// What TCP of the receiving end got in order, by its kernel: TLS and HTTP framing are in it, which takes some 2 % where senders
-    /// write little at a time.
-    Received,
-    /// What this client's application read.
-    ClientRead,
-    /// What the server's application read, by its account.
-    ServerRead,
-    /// What the server's TCP acknowledged, TLS and HTTP framing included: stands in for goodput up.
-    Acknowledged,
-    /// What arrived by the sender's kernel: acknowledged, SACKed behind holes, duplicates (DSACK).
-    Sacked,
-    /// What arrived by the receiver's kernel: data segments times their mean size.
-    Segments,
-}
-
-impl Counter {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Counter::Received => "received",
-            Counter::ClientRead => "client_read",
-            Counter::ServerRead => "server_read",
-            Counter::Acknowledged => "acknowledged",
-            Counter::Sacked => "sacked",
-            Counter::Segments => "segments",
-        }
+named! {
+    /// Where bytes are counted.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Counter {
+        /// What TCP of the receiving end got in order, by its kernel: TLS and HTTP framing are in it, which takes some 2 % where senders
+        /// write little at a time.
+        Received = "received",
+        /// What this client's application read.
+        ClientRead = "client_read",
+        /// What the server's application read, by its account.
+        ServerRead = "server_read",
+        /// What the server's TCP acknowledged, TLS and HTTP framing included: stands in for goodput up.
+        Acknowledged = "acknowledged",
+        /// What arrived by the sender's kernel: acknowledged, SACKed behind holes, duplicates (DSACK).
+        Sacked = "sacked",
+        /// What arrived by the receiver's kernel: data segments times their mean size.
+        Segments = "segments",
     }
 }
 

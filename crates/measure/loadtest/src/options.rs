@@ -4,24 +4,15 @@ use crate::plan::{Plan, Stack};
 use crate::target::Target;
 use std::net::IpAddr;
 use unbloat_params::defaults;
-use unbloat_units::{Both, Bytes, Delta, Rate};
+use unbloat_units::{Both, Bytes, Delta, Rate, named};
 
-/// Which HTTP the load is carried by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Http {
-    One,
-    Two,
-    Three,
-}
-
-impl Http {
-    /// As it is written: 1.1, 2, 3.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Http::One => "1.1",
-            Http::Two => "2",
-            Http::Three => "3",
-        }
+named! {
+    /// Which HTTP the load is carried by.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Http {
+        One = "1.1",
+        Two = "2",
+        Three = "3",
     }
 }
 

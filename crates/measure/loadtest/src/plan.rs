@@ -1,27 +1,20 @@
 //! The stages of a test, one after the other.
 
-use unbloat_units::Delta;
 pub use unbloat_units::Direction;
+use unbloat_units::{Delta, named};
 
-/// What loads the path during a stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Load {
-    Idle,
-    Down,
-    Up,
-    Both,
+named! {
+    /// What loads the path during a stage.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Load {
+        Idle = "idle",
+        Down = "down",
+        Up = "up",
+        Both = "both",
+    }
 }
 
 impl Load {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Load::Idle => "idle",
-            Load::Down => "down",
-            Load::Up => "up",
-            Load::Both => "both",
-        }
-    }
-
     pub fn has(self, direction: Direction) -> bool {
         match direction {
             Direction::Down => matches!(self, Load::Down | Load::Both),

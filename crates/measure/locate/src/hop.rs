@@ -7,45 +7,36 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use unbloat_units::Delta;
+use unbloat_units::{Delta, named};
 
-/// How a hop answers; several may hold, the one that matters most for the verdict is named.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum HopKind {
-    /// Its answers take as long as the path does.
-    #[serde(rename = "plain")]
-    Plain,
-    /// It answers at a steady pace that is slower than it is asked.
-    #[serde(rename = "rate-limited")]
-    RateLimited,
-    /// Its answers take longer at times than those of later hops, idle or under load: they wait for its
-    /// processor, what it forwards does not.
-    #[serde(rename = "slow path")]
-    SlowPath,
-    /// Its delay under load is lower than that of hops on both sides of it: its answers come back by
-    /// another way.
-    #[serde(rename = "other way back")]
-    OtherWayBack,
-    /// Another address answered under load than before.
-    #[serde(rename = "changed")]
-    Changed,
-    /// It answers too seldom to be of use, or never.
-    #[serde(rename = "silent")]
-    Silent,
+named! {
+    /// How a hop answers; several may hold, the one that matters most for the verdict is named.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    pub enum HopKind {
+        /// Its answers take as long as the path does.
+        #[serde(rename = "plain")]
+        Plain = "plain",
+        /// It answers at a steady pace that is slower than it is asked.
+        #[serde(rename = "rate-limited")]
+        RateLimited = "rate-limited",
+        /// Its answers take longer at times than those of later hops, idle or under load: they wait for its
+        /// processor, what it forwards does not.
+        #[serde(rename = "slow path")]
+        SlowPath = "slow path",
+        /// Its delay under load is lower than that of hops on both sides of it: its answers come back by
+        /// another way.
+        #[serde(rename = "other way back")]
+        OtherWayBack = "other way back",
+        /// Another address answered under load than before.
+        #[serde(rename = "changed")]
+        Changed = "changed",
+        /// It answers too seldom to be of use, or never.
+        #[serde(rename = "silent")]
+        Silent = "silent",
+    }
 }
 
 impl HopKind {
-    pub const fn name(self) -> &'static str {
-        match self {
-            HopKind::Plain => "plain",
-            HopKind::RateLimited => "rate-limited",
-            HopKind::SlowPath => "slow path",
-            HopKind::OtherWayBack => "other way back",
-            HopKind::Changed => "changed",
-            HopKind::Silent => "silent",
-        }
-    }
-
     /// Whether its delays take part in the verdict.
     pub const fn is_used(self) -> bool {
         matches!(

@@ -3,35 +3,25 @@
 use crate::statistic::{from_ms, median};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use unbloat_units::Delta;
+use unbloat_units::{Delta, named};
 
-/// A layer of the sending host, from the application down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Layer {
-    /// Bytes that a socket has not handed on.
-    Socket,
-    /// The queue discipline in front of the device.
-    Qdisc,
-    /// The driver's ring.
-    Driver,
-    /// What the driver has handed over: the device's firmware, its radio, the link.
-    #[serde(rename = "below driver")]
-    Below,
-    /// Behind the queue discipline; nobody has measured the driver.
-    #[serde(rename = "driver or below")]
-    DriverOrBelow,
-}
-
-impl Layer {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Layer::Socket => "socket",
-            Layer::Qdisc => "qdisc",
-            Layer::Driver => "driver",
-            Layer::Below => "below driver",
-            Layer::DriverOrBelow => "driver or below",
-        }
+named! {
+    /// A layer of the sending host, from the application down.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Layer {
+        /// Bytes that a socket has not handed on.
+        Socket = "socket",
+        /// The queue discipline in front of the device.
+        Qdisc = "qdisc",
+        /// The driver's ring.
+        Driver = "driver",
+        /// What the driver has handed over: the device's firmware, its radio, the link.
+        #[serde(rename = "below driver")]
+        Below = "below driver",
+        /// Behind the queue discipline; nobody has measured the driver.
+        #[serde(rename = "driver or below")]
+        DriverOrBelow = "driver or below",
     }
 }
 

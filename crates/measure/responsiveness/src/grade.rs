@@ -8,15 +8,17 @@ mod letters;
 
 use crate::rpm::Rpm;
 pub use letters::letter;
-use unbloat_units::Delta;
+use unbloat_units::{Delta, named};
 
-/// Whose rule.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Rule {
-    #[default]
-    Worst,
-    DslReports,
-    Draft09,
+named! {
+    /// Whose rule.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Rule with ALL {
+        #[default]
+        Worst = "worst",
+        DslReports = "dslreports",
+        Draft09 = "draft_09",
+    }
 }
 
 /// What marks are given for. What is not known is not marked.
@@ -43,16 +45,6 @@ pub struct Mark {
 }
 
 impl Rule {
-    pub const ALL: [Rule; 3] = [Rule::Worst, Rule::DslReports, Rule::Draft09];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Rule::Worst => "worst",
-            Rule::DslReports => "dslreports",
-            Rule::Draft09 => "draft_09",
-        }
-    }
-
     pub fn named(name: &str) -> Option<Rule> {
         Rule::ALL.into_iter().find(|rule| rule.name() == name)
     }

@@ -5,30 +5,34 @@ use crate::params::Params;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use unbloat_units::Delta;
+use unbloat_units::{Delta, named};
 
 /// Round trips per minute: how many one after the other fit into one.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Rpm(f64);
 
-/// What a number of round trips per minute is called (draft-09, section 4.4; thresholds are 200, 60 and 10 ms).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
-    Poor,
-    Fair,
-    Good,
-    Excellent,
+named! {
+    /// What a number of round trips per minute is called (draft-09, section 4.4; thresholds are 200, 60 and 10 ms).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Class {
+        Poor = "poor",
+        Fair = "fair",
+        Good = "good",
+        Excellent = "excellent",
+    }
 }
 
-/// How far a run came (draft-09, section 4.2.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Confidence {
-    /// Fewer intervals than an average is over.
-    Low,
-    /// As many, but goodput or responsiveness was not stable.
-    Medium,
-    /// Both were stable.
-    High,
+named! {
+    /// How far a run came (draft-09, section 4.2.2).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Confidence {
+        /// Fewer intervals than an average is over.
+        Low = "low",
+        /// As many, but goodput or responsiveness was not stable.
+        Medium = "medium",
+        /// Both were stable.
+        High = "high",
+    }
 }
 
 impl Rpm {
@@ -63,27 +67,6 @@ impl Rpm {
 impl fmt::Display for Rpm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.0} RPM", self.0)
-    }
-}
-
-impl Class {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Class::Poor => "poor",
-            Class::Fair => "fair",
-            Class::Good => "good",
-            Class::Excellent => "excellent",
-        }
-    }
-}
-
-impl Confidence {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Confidence::Low => "low",
-            Confidence::Medium => "medium",
-            Confidence::High => "high",
-        }
     }
 }
 

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use unbloat_text::Tone;
-use unbloat_units::{Delta, Direction};
+use unbloat_units::{Delta, Direction, named};
 
 /// Of documents that hold a verdict; raised when a field changes its meaning or goes.
 pub const SCHEMA: &str = "unbloat.test/2";
@@ -23,14 +23,16 @@ pub const MEANINGS: [(Delta, &str); 4] = [
 /// Bufferbloat is called slight below: B ends here.
 const SLIGHT: Delta = Delta::ms(60);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    Bloated,
-    Slight,
-    Clean,
-    /// The run cannot tell.
-    Unknown,
+named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Kind {
+        Bloated = "Bufferbloat",
+        Slight = "Slight bufferbloat",
+        Clean = "No bufferbloat",
+        /// The run cannot tell.
+        Unknown = "No verdict",
+    }
 }
 
 /// What a test comes to.
@@ -139,15 +141,6 @@ impl Kind {
             Kind::Clean => Tone::Good,
             Kind::Slight | Kind::Unknown => Tone::Fair,
             Kind::Bloated => Tone::Bad,
-        }
-    }
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Clean => "No bufferbloat",
-            Kind::Slight => "Slight bufferbloat",
-            Kind::Bloated => "Bufferbloat",
-            Kind::Unknown => "No verdict",
         }
     }
 }

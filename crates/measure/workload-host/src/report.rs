@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use unbloat_os::tcp_info::TcpInfo;
 use unbloat_stats::LogHistogram;
-use unbloat_units::{Both, Bytes, Delta, Direction, Time};
+use unbloat_units::{Both, Bytes, Delta, Direction, Time, named};
 use unbloat_workload::{AnyWorkload, Conn};
 
 /// Is told how connections do while the run goes on.
@@ -38,27 +38,18 @@ pub struct ConnectionEnd {
     pub ends: [Option<TcpInfo>; 2],
 }
 
-/// Why a connection ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// All was read, and the server has heard the client's FIN.
-    Through,
-    /// Its client went away.
-    Reset,
-    /// The kernel gave it up or refused it.
-    Failed,
-    /// The flow or the run ended before.
-    Cut,
-}
-
-impl Ending {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Ending::Through => "through",
-            Ending::Reset => "reset",
-            Ending::Failed => "failed",
-            Ending::Cut => "cut",
-        }
+named! {
+    /// Why a connection ended.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Ending {
+        /// All was read, and the server has heard the client's FIN.
+        Through = "through",
+        /// Its client went away.
+        Reset = "reset",
+        /// The kernel gave it up or refused it.
+        Failed = "failed",
+        /// The flow or the run ended before.
+        Cut = "cut",
     }
 }
 

@@ -1,43 +1,29 @@
 //! A change of a rate, with why.
 
-use unbloat_units::{Delta, Direction, Rate, Time};
+use unbloat_units::{Delta, Direction, Rate, Time, named};
 
-/// Why a rate was changed. The words are the same in logs, tables and tests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
-    /// Packets wait on the line: it is full, and carries what it can carry.
-    Full,
-    /// The queue on the line is gone: back to what the line carried when it was full.
-    Drained,
-    /// A delay that was taken for a queue stands although less came: the path is longer, and the rate is what it was before.
-    Moved,
-    /// No load for seconds: what the line carries is not known any more, and nothing is shaped.
-    Idle,
-    /// The shaper is in the way and nothing waits on the line: perhaps it carries more.
-    Pressed,
-    /// cake-autorate: more than half of the last samples were late.
-    Bloat,
-    /// cake-autorate: most of the rate is used, and samples are in time.
-    HighLoad,
-    /// cake-autorate: little of the rate is used: a step back to the base rate.
-    Decay,
-    /// cake-autorate: nobody answers any more: the least rate.
-    Silence,
-}
-
-impl Reason {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Reason::Full => "full",
-            Reason::Drained => "drained",
-            Reason::Moved => "moved",
-            Reason::Idle => "idle",
-            Reason::Pressed => "pressed",
-            Reason::Bloat => "bloat",
-            Reason::HighLoad => "high_load",
-            Reason::Decay => "decay",
-            Reason::Silence => "silence",
-        }
+named! {
+    /// Why a rate was changed. The words are the same in logs, tables and tests.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Reason {
+        /// Packets wait on the line: it is full, and carries what it can carry.
+        Full = "full",
+        /// The queue on the line is gone: back to what the line carried when it was full.
+        Drained = "drained",
+        /// A delay that was taken for a queue stands although less came: the path is longer, and the rate is what it was before.
+        Moved = "moved",
+        /// No load for seconds: what the line carries is not known any more, and nothing is shaped.
+        Idle = "idle",
+        /// The shaper is in the way and nothing waits on the line: perhaps it carries more.
+        Pressed = "pressed",
+        /// cake-autorate: more than half of the last samples were late.
+        Bloat = "bloat",
+        /// cake-autorate: most of the rate is used, and samples are in time.
+        HighLoad = "high_load",
+        /// cake-autorate: little of the rate is used: a step back to the base rate.
+        Decay = "decay",
+        /// cake-autorate: nobody answers any more: the least rate.
+        Silence = "silence",
     }
 }
 

@@ -1,48 +1,26 @@
 //! The one trait that a path element implements, and where its packets go.
 
 use unbloat_qdisc::{Backlog, Observer, Packet};
-use unbloat_units::{Delta, Time};
+use unbloat_units::{Delta, Time, named};
 
-/// Where a packet waited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Place {
-    /// The send buffer of the socket: T_S, until the transport sends.
-    Socket,
-    /// The queue in front of a bottleneck.
-    Queue,
-    /// The queue discipline of the sending device: T_Q of Guo et al., IMC 2016.
-    Qdisc,
-    /// The driver's ring: T_D.
-    Driver,
-    /// The modem's buffer, until the last byte is on the air: T_F.
-    Firmware,
-    /// On the air and in the receiver's reordering, until it is released in order.
-    Radio,
-    /// In front of a radio that was asleep.
-    Sleep,
-}
-
-impl Place {
-    pub const ALL: [Place; 7] = [
-        Place::Socket,
-        Place::Queue,
-        Place::Qdisc,
-        Place::Driver,
-        Place::Firmware,
-        Place::Radio,
-        Place::Sleep,
-    ];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Place::Socket => "socket",
-            Place::Queue => "queue",
-            Place::Qdisc => "qdisc",
-            Place::Driver => "driver",
-            Place::Firmware => "firmware",
-            Place::Radio => "radio",
-            Place::Sleep => "sleep",
-        }
+named! {
+    /// Where a packet waited.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Place with ALL {
+        /// The send buffer of the socket: T_S, until the transport sends.
+        Socket = "socket",
+        /// The queue in front of a bottleneck.
+        Queue = "queue",
+        /// The queue discipline of the sending device: T_Q of Guo et al., IMC 2016.
+        Qdisc = "qdisc",
+        /// The driver's ring: T_D.
+        Driver = "driver",
+        /// The modem's buffer, until the last byte is on the air: T_F.
+        Firmware = "firmware",
+        /// On the air and in the receiver's reordering, until it is released in order.
+        Radio = "radio",
+        /// In front of a radio that was asleep.
+        Sleep = "sleep",
     }
 }
 

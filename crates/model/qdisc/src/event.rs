@@ -1,68 +1,36 @@
 //! What a queue tells of what it does.
 
 use crate::packet::Packet;
-use unbloat_units::Time;
+use unbloat_units::{Time, named};
 
-/// Why a packet was dropped or marked. The words are the same in tables, reports and tests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reason {
-    /// The queue had reached its limit in packets, bytes or memory.
-    Overflow,
-    /// The average or estimated queue was beyond the upper threshold: RED above its gentle range.
-    Forced,
-    /// Drawn by a probability that grows with the queue: RED, REM, PIE, DualPI2.
-    Early,
-    /// The packet had waited for longer than the target for an interval: CoDel.
-    Sojourn,
-    /// Drawn by BLUE within COBALT: overload that CoDel does not hold.
-    Blue,
-    /// Above a step threshold: DualPI2's low-latency queue, CoDel's `ce_threshold`.
-    Step,
-    /// An ACK made superfluous by a later one: CAKE's filter.
-    AckFilter,
-    /// Lost on the way, each packet by itself.
-    Random,
-    /// Lost on the way in the bad state of a two-state channel.
-    Burst,
-    /// Lost on the way while the path was out.
-    Outage,
-    /// Given up by the radio link after its last retransmission.
-    Radio,
-    /// Larger than what the link can ever send: more than the depth of a token bucket.
-    Oversize,
-}
-
-impl Reason {
-    pub const ALL: [Reason; 12] = [
-        Reason::Overflow,
-        Reason::Forced,
-        Reason::Early,
-        Reason::Sojourn,
-        Reason::Blue,
-        Reason::Step,
-        Reason::AckFilter,
-        Reason::Random,
-        Reason::Burst,
-        Reason::Outage,
-        Reason::Radio,
-        Reason::Oversize,
-    ];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Reason::Overflow => "overflow",
-            Reason::Forced => "forced",
-            Reason::Early => "early",
-            Reason::Sojourn => "sojourn",
-            Reason::Blue => "blue",
-            Reason::Step => "step",
-            Reason::AckFilter => "ack_filter",
-            Reason::Random => "random",
-            Reason::Burst => "burst",
-            Reason::Outage => "outage",
-            Reason::Radio => "radio",
-            Reason::Oversize => "oversize",
-        }
+named! {
+    /// Why a packet was dropped or marked. The words are the same in tables, reports and tests.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Reason with ALL {
+        /// The queue had reached its limit in packets, bytes or memory.
+        Overflow = "overflow",
+        /// The average or estimated queue was beyond the upper threshold: RED above its gentle range.
+        Forced = "forced",
+        /// Drawn by a probability that grows with the queue: RED, REM, PIE, DualPI2.
+        Early = "early",
+        /// The packet had waited for longer than the target for an interval: CoDel.
+        Sojourn = "sojourn",
+        /// Drawn by BLUE within COBALT: overload that CoDel does not hold.
+        Blue = "blue",
+        /// Above a step threshold: DualPI2's low-latency queue, CoDel's `ce_threshold`.
+        Step = "step",
+        /// An ACK made superfluous by a later one: CAKE's filter.
+        AckFilter = "ack_filter",
+        /// Lost on the way, each packet by itself.
+        Random = "random",
+        /// Lost on the way in the bad state of a two-state channel.
+        Burst = "burst",
+        /// Lost on the way while the path was out.
+        Outage = "outage",
+        /// Given up by the radio link after its last retransmission.
+        Radio = "radio",
+        /// Larger than what the link can ever send: more than the depth of a token bucket.
+        Oversize = "oversize",
     }
 }
 

@@ -5,7 +5,7 @@ use crate::span::{Filler, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use unbloat_summary::{Place, VerdictKind};
-use unbloat_units::{Delta, Direction, Time};
+use unbloat_units::{Delta, Direction, Time, named};
 
 /// A piece of history. Times are nanoseconds since 1970, of the wall clock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -143,33 +143,22 @@ pub struct Event {
     pub text: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum EventKind {
-    /// A queue stood.
-    Episode,
-    /// The monitor started.
-    Started,
-    /// The monitor stopped.
-    Stopped,
-    /// The interface is gone.
-    InterfaceLost,
-    /// The interface is back.
-    InterfaceBack,
-    /// The wall clock was set.
-    ClockStep,
-}
-
-impl EventKind {
-    pub const fn name(self) -> &'static str {
-        match self {
-            EventKind::Episode => "episode",
-            EventKind::Started => "started",
-            EventKind::Stopped => "stopped",
-            EventKind::InterfaceLost => "interface_lost",
-            EventKind::InterfaceBack => "interface_back",
-            EventKind::ClockStep => "clock_step",
-        }
+named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum EventKind {
+        /// A queue stood.
+        Episode = "episode",
+        /// The monitor started.
+        Started = "started",
+        /// The monitor stopped.
+        Stopped = "stopped",
+        /// The interface is gone.
+        InterfaceLost = "interface_lost",
+        /// The interface is back.
+        InterfaceBack = "interface_back",
+        /// The wall clock was set.
+        ClockStep = "clock_step",
     }
 }
 

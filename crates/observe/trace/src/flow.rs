@@ -3,36 +3,25 @@
 use crate::orientation::Evidence;
 use crate::tcp::Half;
 use unbloat_dissect::QuicClient;
-use unbloat_units::{Both, Delta, Direction, Seq, Time};
+use unbloat_units::{Both, Delta, Direction, Seq, Time, named};
 use unbloat_wire::{Address, PacketHeader, protocol};
 
-/// Why a flow ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EndCause {
-    /// FIN from both ends, or from one and then silence.
-    Fin,
-    Rst,
-    /// Silent for longer than `flow_idle`.
-    Idle,
-    /// A new handshake on the same addresses and ports.
-    Reuse,
-    /// Closed to stay within `max_flows`.
-    Evicted,
-    /// The trace ended while it lived.
-    #[default]
-    TraceEnd,
-}
-
-impl EndCause {
-    pub fn name(self) -> &'static str {
-        match self {
-            EndCause::Fin => "fin",
-            EndCause::Rst => "rst",
-            EndCause::Idle => "idle",
-            EndCause::Reuse => "reuse",
-            EndCause::Evicted => "evicted",
-            EndCause::TraceEnd => "trace_end",
-        }
+named! {
+    /// Why a flow ended.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum EndCause {
+        /// FIN from both ends, or from one and then silence.
+        Fin = "fin",
+        Rst = "rst",
+        /// Silent for longer than `flow_idle`.
+        Idle = "idle",
+        /// A new handshake on the same addresses and ports.
+        Reuse = "reuse",
+        /// Closed to stay within `max_flows`.
+        Evicted = "evicted",
+        /// The trace ended while it lived.
+        #[default]
+        TraceEnd = "trace_end",
     }
 }
 

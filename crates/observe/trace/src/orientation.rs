@@ -8,6 +8,7 @@ use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::net::IpAddr;
+use unbloat_units::named;
 use unbloat_wire::{Address, Batch, PacketFlags, PacketHeader, protocol};
 
 /// A network in CIDR notation.
@@ -34,31 +35,21 @@ impl Network {
     }
 }
 
-/// How a flow's client was told from its server, best evidence first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Evidence {
-    /// The user said which network the clients are in.
-    ClientNet,
-    /// The tunnel's PDU session container said which way the packet goes.
-    Tunnel,
-    /// The client sent the SYN.
-    Syn,
-    /// The client was sent the SYN-ACK; the SYN is not in the trace.
-    SynAck,
-    /// No handshake in the trace: the lower port is taken for the server's.
-    #[default]
-    Port,
-}
-
-impl Evidence {
-    pub fn name(self) -> &'static str {
-        match self {
-            Evidence::ClientNet => "client_net",
-            Evidence::Tunnel => "tunnel",
-            Evidence::Syn => "syn",
-            Evidence::SynAck => "syn_ack",
-            Evidence::Port => "port",
-        }
+named! {
+    /// How a flow's client was told from its server, best evidence first.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Evidence {
+        /// The user said which network the clients are in.
+        ClientNet = "client_net",
+        /// The tunnel's PDU session container said which way the packet goes.
+        Tunnel = "tunnel",
+        /// The client sent the SYN.
+        Syn = "syn",
+        /// The client was sent the SYN-ACK; the SYN is not in the trace.
+        SynAck = "syn_ack",
+        /// No handshake in the trace: the lower port is taken for the server's.
+        #[default]
+        Port = "port",
     }
 }
 

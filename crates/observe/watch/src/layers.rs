@@ -36,7 +36,7 @@
 
 use crate::{Flow, Process, Spread};
 use std::fmt;
-use unbloat_units::{Bytes, Delta, Rate, Time};
+use unbloat_units::{Bytes, Delta, Rate, Time, named};
 
 /// All that is known of some span of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,29 +53,18 @@ pub struct Layers {
     pub more_flows: u64,
 }
 
-/// Where a packet can wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Layer {
-    /// Written by the application, not yet sent by TCP.
-    Socket,
-    /// The device's queue discipline.
-    Qdisc,
-    /// The driver's ring, as far as the driver owns up to it.
-    Driver,
-    /// Firmware, link, path and the peer: all that is behind the driver.
-    Below,
-}
-
-impl Layer {
-    pub const ALL: [Layer; 4] = [Layer::Socket, Layer::Qdisc, Layer::Driver, Layer::Below];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Layer::Socket => "socket",
-            Layer::Qdisc => "qdisc",
-            Layer::Driver => "driver",
-            Layer::Below => "below",
-        }
+named! {
+    /// Where a packet can wait.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Layer with ALL {
+        /// Written by the application, not yet sent by TCP.
+        Socket = "socket",
+        /// The device's queue discipline.
+        Qdisc = "qdisc",
+        /// The driver's ring, as far as the driver owns up to it.
+        Driver = "driver",
+        /// Firmware, link, path and the peer: all that is behind the driver.
+        Below = "below",
     }
 }
 

@@ -8,6 +8,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
+use unbloat_units::named;
 
 /// The normal distribution's 97.5 % quantile.
 pub(crate) const Z: f64 = 1.959_963_985;
@@ -20,34 +21,23 @@ pub(crate) fn is_number(value: f64) -> bool {
     value.abs() <= LARGEST
 }
 
-/// Where the knowledge of a value's noise comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Noise {
-    /// From repeats with the same seeds in both runs, as differences of pairs.
-    Pairs,
-    /// From repeats of both runs.
-    Repeats,
-    /// From the repeats of one run, taken to hold for the single run of the other.
-    OneSide,
-    /// From independent things counted in a run: flows, look-ups.
-    Samples,
-    /// From blocks of time within each run.
-    Blocks,
-    /// Nothing tells: single values.
-    Unknown,
-}
-
-impl Noise {
-    pub fn name(self) -> &'static str {
-        match self {
-            Noise::Pairs => "pairs",
-            Noise::Repeats => "repeats",
-            Noise::OneSide => "one_side",
-            Noise::Samples => "samples",
-            Noise::Blocks => "blocks",
-            Noise::Unknown => "unknown",
-        }
+named! {
+    /// Where the knowledge of a value's noise comes from.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Noise {
+        /// From repeats with the same seeds in both runs, as differences of pairs.
+        Pairs = "pairs",
+        /// From repeats of both runs.
+        Repeats = "repeats",
+        /// From the repeats of one run, taken to hold for the single run of the other.
+        OneSide = "one_side",
+        /// From independent things counted in a run: flows, look-ups.
+        Samples = "samples",
+        /// From blocks of time within each run.
+        Blocks = "blocks",
+        /// Nothing tells: single values.
+        Unknown = "unknown",
     }
 }
 

@@ -2,45 +2,22 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use unbloat_units::named;
 
-/// What a result is about, in the order in which results are listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Topic {
-    Throughput,
-    Delay,
-    /// What users of applications notice.
-    Application,
-    Loss,
-    Rtt,
-    Queue,
-    Window,
-    Other,
-}
-
-impl Topic {
-    pub const ALL: [Topic; 8] = [
-        Topic::Throughput,
-        Topic::Delay,
-        Topic::Application,
-        Topic::Loss,
-        Topic::Rtt,
-        Topic::Queue,
-        Topic::Window,
-        Topic::Other,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Topic::Throughput => "throughput",
-            Topic::Delay => "delay",
-            Topic::Application => "application",
-            Topic::Loss => "loss",
-            Topic::Rtt => "rtt",
-            Topic::Queue => "queue",
-            Topic::Window => "window",
-            Topic::Other => "other",
-        }
+named! {
+    /// What a result is about, in the order in which results are listed.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Topic with ALL {
+        Throughput = "throughput",
+        Delay = "delay",
+        /// What users of applications notice.
+        Application = "application",
+        Loss = "loss",
+        Rtt = "rtt",
+        Queue = "queue",
+        Window = "window",
+        Other = "other",
     }
 }
 

@@ -4,6 +4,7 @@ use crate::estimate::Noise;
 use crate::metric::{Goal, Topic};
 use schemars::JsonSchema;
 use serde::Serialize;
+use unbloat_units::named;
 
 /// A value of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
@@ -21,33 +22,25 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// What can be said of a difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// It matters and is for the worse.
-    Worse,
-    /// It matters and is for the better.
-    Better,
-    /// It matters, and more of it is neither good nor bad.
-    Changed,
-    /// The runs' own noise allows for a difference that matters and for none.
-    CannotTell,
-    /// There is none that matters.
-    Same,
+named! {
+    /// What can be said of a difference.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Outcome {
+        /// It matters and is for the worse.
+        Worse = "worse",
+        /// It matters and is for the better.
+        Better = "better",
+        /// It matters, and more of it is neither good nor bad.
+        Changed = "changed",
+        /// The runs' own noise allows for a difference that matters and for none.
+        CannotTell = "cannot_tell",
+        /// There is none that matters.
+        Same = "same",
+    }
 }
 
 impl Outcome {
-    pub fn name(self) -> &'static str {
-        match self {
-            Outcome::Worse => "worse",
-            Outcome::Better => "better",
-            Outcome::Changed => "changed",
-            Outcome::CannotTell => "cannot_tell",
-            Outcome::Same => "same",
-        }
-    }
-
     /// Whether it says that something differs.
     pub fn differs(self) -> bool {
         matches!(self, Outcome::Worse | Outcome::Better | Outcome::Changed)

@@ -5,42 +5,26 @@ use crate::outcome::goodput::Goodput;
 use crate::outcome::record::Waits;
 use crate::scenario::Experiment;
 use unbloat_link::Place;
-use unbloat_units::{Bytes, Delta, Time};
+use unbloat_units::{Bytes, Delta, Time, named};
 
-/// Where bytes are counted on their way out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layer {
-    /// The application writes into the socket.
-    Socket,
-    /// TCP, or an application that sends datagrams, hands a packet to the queue discipline.
-    Tcp,
-    /// The queue discipline hands it to the driver.
-    Qdisc,
-    /// The driver hands it to the firmware.
-    Driver,
-    /// Its last byte is on the air.
-    Firmware,
+named! {
+    /// Where bytes are counted on their way out.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Layer with ALL {
+        /// The application writes into the socket.
+        Socket = "socket",
+        /// TCP, or an application that sends datagrams, hands a packet to the queue discipline.
+        Tcp = "tcp",
+        /// The queue discipline hands it to the driver.
+        Qdisc = "qdisc",
+        /// The driver hands it to the firmware.
+        Driver = "driver",
+        /// Its last byte is on the air.
+        Firmware = "firmware",
+    }
 }
 
 impl Layer {
-    pub const ALL: [Layer; 5] = [
-        Layer::Socket,
-        Layer::Tcp,
-        Layer::Qdisc,
-        Layer::Driver,
-        Layer::Firmware,
-    ];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Layer::Socket => "socket",
-            Layer::Tcp => "tcp",
-            Layer::Qdisc => "qdisc",
-            Layer::Driver => "driver",
-            Layer::Firmware => "firmware",
-        }
-    }
-
     /// The layer that a packet leaves with this place.
     const fn left_with(place: Place) -> Option<Layer> {
         match place {

@@ -3,27 +3,29 @@
 use crate::screen::ends;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use std::cmp::Ordering;
-use unbloat_units::{Delta, Rate};
+use unbloat_units::{Delta, Rate, named};
 use unbloat_watch::{FlowLayers, Layer, Wait};
 
 /// Longer filters match nothing anyway.
 const LONGEST_FILTER: usize = 64;
 const PAGE: usize = 10;
 
-/// What flows are sorted by: the columns of their table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
-    /// The sum of all known waits.
-    #[default]
-    Total,
-    Socket,
-    Qdisc,
-    Driver,
-    Below,
-    RoundTrip,
-    Out,
-    Acknowledged,
-    Name,
+named! {
+    /// What flows are sorted by: the columns of their table.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Order {
+        /// The sum of all known waits.
+        #[default]
+        Total = "total",
+        Socket = "socket",
+        Qdisc = "T_Q",
+        Driver = "T_D",
+        Below = "below",
+        RoundTrip = "RTT_Q",
+        Out = "out",
+        Acknowledged = "acked",
+        Name = "flow",
+    }
 }
 
 impl Order {
@@ -38,21 +40,6 @@ impl Order {
         Order::Acknowledged,
         Order::Name,
     ];
-
-    /// The column's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Order::Total => "total",
-            Order::Socket => "socket",
-            Order::Qdisc => "T_Q",
-            Order::Driver => "T_D",
-            Order::Below => "below",
-            Order::RoundTrip => "RTT_Q",
-            Order::Out => "out",
-            Order::Acknowledged => "acked",
-            Order::Name => "flow",
-        }
-    }
 
     fn moved(self, steps: usize) -> Order {
         let place = Order::ALL.iter().position(|order| *order == self);
