@@ -35,6 +35,12 @@ fn at_ms(ms: i64) -> Time {
     Time::from_ns(ms * 1_000_000)
 }
 
+/// A path of so many Mbit/s, 50 ms each way, with a queue of so many packets.
+fn over_50_ms(control: &str, receiver: receiver::Params, mbps: u64, queue: usize) -> Pipe {
+    let rate = Rate::mbps(mbps);
+    Pipe::new(params(control), receiver, rate, Delta::ms(50), queue)
+}
+
 /// Mean rate of the application's data over a span, bit/s.
 fn goodput(pipe: &mut Pipe, span: Delta) -> f64 {
     let before = pipe.receiver.received();
@@ -49,13 +55,7 @@ fn smoothed_ms(pipe: &Pipe) -> f64 {
 /// A pipe of n segments is full after log2(n / 10) round trips.
 #[test]
 fn slow_start_doubles_the_window_every_round_trip() {
-    let mut pipe = Pipe::new(
-        params("newreno"),
-        wide(),
-        Rate::mbps(2_000),
-        Delta::ms(50),
-        9_999,
-    );
+    let mut pipe = over_50_ms("newreno", wide(), 2_000, 9_999);
     pipe.write(1 << 40);
     for n in 0..7 {
         pipe.run_until(at_ms(100 * n + 90));
@@ -69,13 +69,7 @@ fn a_static_window_gives_window_over_rtt_up_to_the_bdp_and_delay_beyond() {
     // 10 Mbit/s times 100 ms: 83 segments of 1500 bytes.
     for segments in [10u64, 20, 40, 60] {
         let bytes = segments * 1_448;
-        let mut pipe = Pipe::new(
-            params("cubic"),
-            window(bytes),
-            Rate::mbps(10),
-            Delta::ms(50),
-            2_000,
-        );
+        let mut pipe = over_50_ms("cubic", window(bytes), 10, 2_000);
         pipe.write(1 << 40);
         pipe.run_until(at_ms(5_000));
         let found = goodput(&mut pipe, Delta::secs(20));
@@ -87,13 +81,7 @@ fn a_static_window_gives_window_over_rtt_up_to_the_bdp_and_delay_beyond() {
     }
     for segments in [120u64, 240, 480] {
         let bytes = segments * 1_448;
-        let mut pipe = Pipe::new(
-            params("cubic"),
-            window(bytes),
-            Rate::mbps(10),
-            Delta::ms(50),
-            2_000,
-        );
+        let mut pipe = over_50_ms("cubic", window(bytes), 10, 2_000);
         pipe.write(1 << 40);
         pipe.run_until(at_ms(20_000));
         let expected = segments as f64 * 1.2;
@@ -109,13 +97,7 @@ fn a_static_window_gives_window_over_rtt_up_to_the_bdp_and_delay_beyond() {
 
 #[test]
 fn vegas_keeps_two_to_four_segments_in_the_queue() {
-    let mut pipe = Pipe::new(
-        params("vegas"),
-        wide(),
-        Rate::mbps(10),
-        Delta::ms(50),
-        2_000,
-    );
+    let mut pipe = over_50_ms("vegas", wide(), 10, 2_000);
     pipe.write(1 << 40);
     pipe.run_until(at_ms(60_000));
     for _ in 0..50 {
@@ -227,7 +209,7 @@ fn ledbat_and_its_receiver_keep_the_delay_at_the_target_of_sixty_ms() {
         ..receiver::Params::default()
     };
     for (name, side) in [("ledbat", wide()), ("cubic", receiver)] {
-        let mut pipe = Pipe::new(params(name), side, Rate::mbps(10), Delta::ms(50), 2_000);
+        let mut pipe = over_50_ms(name, side, 10, 2_000);
         pipe.write(1 << 40);
         pipe.run_until(at_ms(60_000));
         let mut delays: Vec<f64> = (0..400)
@@ -255,13 +237,7 @@ fn drwa_settles_at_three_times_the_least_round_trip_time_without_loss_of_rate() 
             rule,
             ..receiver::Params::default()
         };
-        let mut pipe = Pipe::new(
-            params("cubic"),
-            receiver,
-            Rate::mbps(5),
-            Delta::ms(50),
-            5_000,
-        );
+        let mut pipe = over_50_ms("cubic", receiver, 5, 5_000);
         pipe.write(1 << 40);
         pipe.run_until(at_ms(90_000));
         assert!(goodput(&mut pipe, Delta::secs(10)) > 0.99 * 5e6 * 1_448.0 / 1_500.0);
@@ -297,13 +273,7 @@ fn round_trip_times_of_duplicate_acks_keep_the_timeout_from_expiring() {
 
 #[test]
 fn a_closed_window_is_probed_ever_more_slowly_until_it_opens() {
-    let mut pipe = Pipe::new(
-        params("newreno"),
-        window(20_000),
-        Rate::mbps(10),
-        Delta::ms(50),
-        100,
-    );
+    let mut pipe = over_50_ms("newreno", window(20_000), 10, 100);
     pipe.reads = false;
     pipe.write(100_000);
     pipe.run_until(at_ms(20_000));
@@ -332,13 +302,7 @@ fn a_closed_window_is_probed_ever_more_slowly_until_it_opens() {
 
 #[test]
 fn the_window_halves_for_every_timeout_that_passes_idle() {
-    let mut pipe = Pipe::new(
-        params("newreno"),
-        wide(),
-        Rate::mbps(100),
-        Delta::ms(50),
-        9_999,
-    );
+    let mut pipe = over_50_ms("newreno", wide(), 100, 9_999);
     pipe.write(1_448 * 1_000);
     pipe.run_until(at_ms(5_000));
     let cwnd = pipe.sender.flow().cwnd;
@@ -353,13 +317,7 @@ fn the_window_halves_for_every_timeout_that_passes_idle() {
 
 #[test]
 fn first_segments_are_acknowledged_one_by_one_and_later_ones_in_pairs() {
-    let mut pipe = Pipe::new(
-        params("newreno"),
-        wide(),
-        Rate::mbps(10),
-        Delta::ms(50),
-        9_999,
-    );
+    let mut pipe = over_50_ms("newreno", wide(), 10, 9_999);
     pipe.write(1 << 40);
     pipe.run_until(at_ms(5_000));
     let steps: Vec<u64> = pipe
@@ -391,14 +349,13 @@ fn pacing_spreads_segments_over_the_round() {
 
 fn goodput_with_loss(name: &str, share: f64) -> f64 {
     let mut rng = fastrand::Rng::with_seed(5);
-    let mut pipe =
-        Pipe::new(params(name), wide(), Rate::mbps(20), Delta::ms(50), 2_000).fate(move |_| {
-            if rng.f64() < share {
-                Fate::Drop
-            } else {
-                Fate::Pass
-            }
-        });
+    let mut pipe = over_50_ms(name, wide(), 20, 2_000).fate(move |_| {
+        if rng.f64() < share {
+            Fate::Drop
+        } else {
+            Fate::Pass
+        }
+    });
     pipe.write(1 << 40);
     pipe.run_until(at_ms(10_000));
     goodput(&mut pipe, Delta::secs(200))
@@ -424,7 +381,7 @@ fn bbr_bears_random_loss_and_keeps_queues_short() {
     for name in ["bbr", "bbr3"] {
         let found = goodput_with_loss(name, 0.005);
         assert!(found > 0.85 * full, "{name}: {found}");
-        let mut pipe = Pipe::new(params(name), wide(), Rate::mbps(10), Delta::ms(50), 2_000);
+        let mut pipe = over_50_ms(name, wide(), 10, 2_000);
         pipe.write(1 << 40);
         pipe.run_until(at_ms(60_000));
         let mean = pipe.waited.as_ms() / pipe.departed as f64;
@@ -437,19 +394,12 @@ fn bbr_bears_random_loss_and_keeps_queues_short() {
 #[test]
 fn late_segments_are_waited_for_as_long_as_reordering_was_seen_to_take() {
     for (late_ms, needless) in [(15, 1), (45, 1), (60, 2), (80, 3)] {
-        let mut pipe = Pipe::new(
-            params("newreno"),
-            window(60 * 1_448),
-            Rate::mbps(10),
-            Delta::ms(50),
-            2_000,
-        )
-        .fate(
-            move |segment| match segment.seq % (400 * 1_448) == 200 * 1_448 {
+        let mut pipe = over_50_ms("newreno", window(60 * 1_448), 10, 2_000).fate(move |segment| {
+            match segment.seq % (400 * 1_448) == 200 * 1_448 {
                 true if !segment.is_retransmission => Fate::Late(Delta::ms(late_ms)),
                 _ => Fate::Pass,
-            },
-        );
+            }
+        });
         pipe.write(1_448 * 400 * 12);
         pipe.run_until(at_ms(30_000));
         let stats = pipe.sender.stats();
@@ -547,16 +497,11 @@ fn segment(number: u64, sent: Time, timestamps: bool) -> Segment {
 #[test]
 fn a_probe_for_a_lost_tail_leaves_two_round_trips_and_two_ms_after_the_last_ack() {
     let total = 1_448 * 40;
-    let mut pipe = Pipe::new(
-        params("newreno"),
-        wide(),
-        Rate::mbps(10),
-        Delta::ms(50),
-        1_000,
-    )
-    .fate(move |segment| match segment.end() > total - 3 * 1_448 {
-        true if !segment.is_retransmission => Fate::Drop,
-        _ => Fate::Pass,
+    let mut pipe = over_50_ms("newreno", wide(), 10, 1_000).fate(move |segment| {
+        match segment.end() > total - 3 * 1_448 {
+            true if !segment.is_retransmission => Fate::Drop,
+            _ => Fate::Pass,
+        }
     });
     pipe.write(total);
     pipe.run_until(at_ms(3_000));
