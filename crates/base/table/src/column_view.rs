@@ -12,10 +12,12 @@ impl<'a> ColumnView<'a> {
     }
 
     /// Null where it is not finite.
+    #[inline]
     pub fn f64(&self, row: usize) -> Option<f64> {
         self.0?.as_f64(row).filter(|x| x.is_finite())
     }
 
+    #[inline]
     pub fn u64(&self, row: usize) -> Option<u64> {
         match self.0? {
             ColumnData::U64(values) => values.get(row),
@@ -23,6 +25,7 @@ impl<'a> ColumnView<'a> {
         }
     }
 
+    #[inline]
     pub fn i64(&self, row: usize) -> Option<i64> {
         match self.0? {
             ColumnData::I64(values) => values.get(row),
@@ -30,14 +33,17 @@ impl<'a> ColumnView<'a> {
         }
     }
 
+    #[inline]
     pub fn text(&self, row: usize) -> Option<&'a str> {
         self.0?.as_text(row)
     }
 
+    #[inline]
     pub fn is(&self, row: usize, text: &str) -> bool {
         self.text(row) == Some(text)
     }
 
+    #[inline]
     pub fn is_true(&self, row: usize) -> bool {
         matches!(self.0, Some(ColumnData::Bool(values)) if values.get(row) == Some(true))
     }

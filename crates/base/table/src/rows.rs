@@ -74,6 +74,7 @@ impl ColumnData {
     }
 
     /// Any numeric value as a float; `None` for nulls, texts and rows out of range.
+    #[inline]
     pub fn as_f64(&self, row: usize) -> Option<f64> {
         match self {
             ColumnData::U64(v) => v.get(row).map(|x| x as f64),
@@ -85,6 +86,7 @@ impl ColumnData {
     }
 
     /// A text value; `None` for nulls, other types and rows out of range.
+    #[inline]
     pub fn as_text(&self, row: usize) -> Option<&str> {
         match self {
             ColumnData::Text(texts) => texts.get(row),

@@ -7,22 +7,91 @@
 use crate::bytes::{Reader, put_u32};
 
 /// A list of values of which some are unknown.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Values<T> {
     /// Up to the last known value; meaningless where it is not known.
     values: Vec<T>,
-    known: Bits,
-    is_kept: bool,
+    known: Known,
 }
 
 /// A list of texts of which some are unknown.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Texts {
     bytes: String,
     /// Where each text ends, up to the last known one; an unknown one is empty.
     ends: Vec<u32>,
-    known: Bits,
-    is_kept: bool,
+    known: Known,
+}
+
+/// Which rows up to the last known one are known. Of most columns all are, and then there is nothing to keep.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Known {
+    state: State,
+    /// Where some are not.
+    bits: Bits,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum State {
+    #[default]
+    All,
+    Some,
+    /// Nothing is kept.
+    Nothing,
+}
+
+impl Known {
+    /// `len` is the number of rows up to the last known one.
+    #[inline]
+    fn get(&self, row: usize, len: usize) -> bool {
+        match self.state {
+            State::All => row < len,
+            State::Some => self.bits.get(row),
+            State::Nothing => false,
+        }
+    }
+
+    /// A value follows at `row`, where the one before was at `len - 1`, and it is not so that all are known. Whether to keep it.
+    #[inline]
+    fn set(&mut self, row: usize, len: usize) -> bool {
+        match self.state {
+            State::Nothing => return false,
+            State::All => {
+                self.bits = Bits::first(len);
+                self.state = State::Some;
+            }
+            State::Some => {}
+        }
+        self.bits.set(row);
+        true
+    }
+
+    /// Of so many rows those that have a bit.
+    fn put(&mut self, bits: Bits, len: usize) {
+        let are_all = bits == Bits::first(len);
+        (self.state, self.bits) = match are_all {
+            true => (State::All, Bits::default()),
+            false => (State::Some, bits),
+        };
+    }
+
+    fn bits(&self) -> Option<&[u8]> {
+        (self.state == State::Some).then_some(&self.bits.0)
+    }
+
+    fn write(&self, to: &mut Vec<u8>, len: usize) {
+        match self.state {
+            State::All => Bits::first(len).write(to),
+            State::Some | State::Nothing => self.bits.write(to),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.bits.0.clear();
+        if self.state == State::Some {
+            self.state = State::All;
+        }
+    }
 }
 
 /// A bit for each row up to the last one that is set, as Arrow has them: the first is the least of its byte.
@@ -30,6 +99,13 @@ pub struct Texts {
 struct Bits(Vec<u8>);
 
 impl Bits {
+    /// The first `len` rows are set.
+    fn first(len: usize) -> Bits {
+        let mut bits = Bits(vec![u8::MAX; len.div_ceil(8)]);
+        bits.keep(len);
+        bits
+    }
+
     #[inline]
     fn set(&mut self, at: usize) {
         let byte = at / 8;
@@ -67,56 +143,49 @@ impl Bits {
         to.extend(std::iter::repeat_n(0, words * 8 - self.0.len()));
     }
 
-    /// None beyond `len`.
-    fn read(&mut self, from: &mut Reader<'_>, len: usize) -> Option<()> {
+    /// The last of them is that of row `len - 1`.
+    fn read(from: &mut Reader<'_>, len: usize) -> Option<Bits> {
         let words = from.count(8)?;
-        self.0.clear();
-        self.0.extend(from.take(words * 8)?);
-        self.0.truncate(self.len().div_ceil(8));
-        (words <= len.div_ceil(64) && self.len() <= len).then_some(())
-    }
-}
-
-impl<T> Default for Values<T> {
-    fn default() -> Values<T> {
-        Values {
-            values: Vec::new(),
-            known: Bits::default(),
-            is_kept: true,
-        }
+        let mut bits = Bits(from.take(words * 8)?.to_vec());
+        bits.0.truncate(bits.len().div_ceil(8));
+        (words <= len.div_ceil(64) && bits.len() == len).then_some(bits)
     }
 }
 
 impl<T: Copy + Default> Values<T> {
-    /// Those of Arrow: `known` has a bit for each, the first of them the least of its byte.
-    pub fn of(mut values: Vec<T>, known: Vec<u8>) -> Values<T> {
-        let len = values.len();
-        let mut known = Bits(known);
-        known.keep(len);
-        values.truncate(known.len());
-        for (row, value) in values.iter_mut().enumerate() {
-            if !known.get(row) {
-                *value = T::default();
+    /// Those of Arrow: `known` has a bit for each, the first of them the least of its byte; without, all are known.
+    pub fn of(mut values: Vec<T>, known: Option<Vec<u8>>) -> Values<T> {
+        let mut all = Known::default();
+        if let Some(known) = known {
+            let mut bits = Bits(known);
+            bits.keep(values.len());
+            values.truncate(bits.len());
+            for (row, value) in values.iter_mut().enumerate() {
+                if !bits.get(row) {
+                    *value = T::default();
+                }
             }
+            all.put(bits, values.len());
         }
-        Values {
-            values,
-            known,
-            is_kept: true,
-        }
+        Values { values, known: all }
     }
 
     /// Puts the value at `row`, behind all that were put before.
     #[inline]
     pub fn put(&mut self, row: usize, value: T) {
-        if !self.is_kept {
-            return;
+        if self.values.len() == row && self.known.state == State::All {
+            self.values.push(value);
+        } else {
+            self.put_after_unknown(row, value);
         }
-        if self.values.len() < row {
+    }
+
+    #[inline(never)]
+    fn put_after_unknown(&mut self, row: usize, value: T) {
+        if self.known.set(row, self.values.len()) {
             self.values.resize(row, T::default());
+            self.values.push(value);
         }
-        self.values.push(value);
-        self.known.set(row);
     }
 
     /// The value at `row`; `None` if it is unknown or there is no such row.
@@ -127,7 +196,7 @@ impl<T: Copy + Default> Values<T> {
 
     #[inline]
     pub fn is_known(&self, row: usize) -> bool {
-        self.known.get(row)
+        self.known.get(row, self.values.len())
     }
 
     /// The values from the first on; those that are unknown mean nothing, and after the last known
@@ -136,15 +205,15 @@ impl<T: Copy + Default> Values<T> {
         &self.values
     }
 
-    /// A bit for each row up to the last known one, the first the least of its byte.
-    pub fn known(&self) -> &[u8] {
-        &self.known.0
+    /// A bit for each row up to the last known one, the first the least of its byte; `None` if all these are known.
+    pub fn known(&self) -> Option<&[u8]> {
+        self.known.bits()
     }
 
     /// Appends it as bytes; `word` makes eight of them of a value.
     pub(crate) fn write(&self, to: &mut Vec<u8>, word: impl Fn(T) -> u64) {
         put_u32(to, self.values.len());
-        self.known.write(to);
+        self.known.write(to, self.values.len());
         to.extend(self.values.iter().flat_map(|v| word(*v).to_le_bytes()));
     }
 
@@ -156,7 +225,8 @@ impl<T: Copy + Default> Values<T> {
         value: impl Fn(u64) -> T,
     ) -> Option<()> {
         let count = from.count(8)?;
-        self.known.read(from, count)?;
+        let known = Bits::read(from, count)?;
+        self.known.put(known, count);
         let words = from.take(count * 8)?.chunks_exact(8);
         self.values.clear();
         self.values.extend(words.map(|word| {
@@ -167,12 +237,12 @@ impl<T: Copy + Default> Values<T> {
     }
 
     pub(crate) fn drop_all(&mut self) {
-        self.is_kept = false;
+        self.known.state = State::Nothing;
     }
 
     pub(crate) fn clear(&mut self) {
         self.values.clear();
-        self.known.0.clear();
+        self.known.clear();
     }
 }
 
@@ -188,30 +258,18 @@ impl<T: Copy + Default> FromIterator<Option<T>> for Values<T> {
     }
 }
 
-impl Default for Texts {
-    fn default() -> Texts {
-        Texts {
-            bytes: String::new(),
-            ends: Vec::new(),
-            known: Bits::default(),
-            is_kept: true,
-        }
-    }
-}
-
 impl Texts {
     /// Puts the text at `row`, behind all that were put before.
     #[inline]
     pub fn put(&mut self, row: usize, text: &str) {
-        if !self.is_kept {
-            return;
-        }
-        if self.ends.len() < row {
+        if self.ends.len() != row || self.known.state != State::All {
+            if !self.known.set(row, self.ends.len()) {
+                return;
+            }
             self.ends.resize(row, self.bytes.len() as u32);
         }
         self.bytes.push_str(text);
         self.ends.push(self.bytes.len() as u32);
-        self.known.set(row);
     }
 
     /// The text at `row`; `None` if it is unknown or there is no such row.
@@ -223,7 +281,7 @@ impl Texts {
 
     #[inline]
     pub fn is_known(&self, row: usize) -> bool {
-        self.known.get(row)
+        self.known.get(row, self.ends.len())
     }
 
     /// Where the text at `row` begins in [`Texts::bytes`]; that of the next row is its end.
@@ -238,9 +296,14 @@ impl Texts {
         }
     }
 
-    /// A bit for each row up to the last known one, the first the least of its byte.
-    pub fn known(&self) -> &[u8] {
-        &self.known.0
+    /// A bit for each row up to the last known one, the first the least of its byte; `None` if all these are known.
+    pub fn known(&self) -> Option<&[u8]> {
+        self.known.bits()
+    }
+
+    /// How many rows there are up to the last known one.
+    pub fn stored(&self) -> usize {
+        self.ends.len()
     }
 
     /// All texts, one behind the other.
@@ -251,7 +314,7 @@ impl Texts {
     /// Appends them as bytes.
     pub(crate) fn write(&self, to: &mut Vec<u8>) {
         put_u32(to, self.ends.len());
-        self.known.write(to);
+        self.known.write(to, self.ends.len());
         to.extend(self.ends.iter().flat_map(|end| end.to_le_bytes()));
         put_u32(to, self.bytes.len());
         to.extend(self.bytes.as_bytes());
@@ -260,7 +323,8 @@ impl Texts {
     /// Puts in place of these texts `len` others, from bytes that [`write`](Texts::write) made.
     pub(crate) fn read(&mut self, from: &mut Reader<'_>, len: usize) -> Option<()> {
         let count = from.count(4)?;
-        self.known.read(from, count)?;
+        let known = Bits::read(from, count)?;
+        self.known.put(known, count);
         self.ends.clear();
         for _ in 0..count {
             self.ends.push(from.u32()?);
@@ -275,13 +339,13 @@ impl Texts {
     }
 
     pub(crate) fn drop_all(&mut self) {
-        self.is_kept = false;
+        self.known.state = State::Nothing;
     }
 
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
-        self.known.0.clear();
+        self.known.clear();
     }
 }
 
@@ -333,7 +397,7 @@ mod tests {
                 if last <= len {
                     known.push(0);
                 }
-                let read = Values::of((1..=len as u64).collect(), known);
+                let read = Values::of((1..=len as u64).collect(), Some(known));
                 assert_eq!(read, pushed, "{len} rows, known to {last}");
             }
         }

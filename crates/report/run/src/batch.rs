@@ -82,9 +82,6 @@ fn column_data(array: &dyn Array) -> Option<ColumnData> {
 
 fn plain<T: ArrowPrimitiveType>(array: &dyn Array) -> Values<T::Native> {
     let array = array.as_primitive::<T>();
-    let known = match array.nulls() {
-        Some(known) => known.inner().sliced().to_vec(),
-        None => vec![u8::MAX; array.len().div_ceil(8)],
-    };
+    let known = array.nulls().map(|known| known.inner().sliced().to_vec());
     Values::of(array.values().to_vec(), known)
 }

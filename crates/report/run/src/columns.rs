@@ -131,12 +131,12 @@ impl Column {
             (Values::I64(to), ColumnData::I64(from)) => append_plain(to, known, from, rows),
             (Values::F64(to), ColumnData::F64(from)) => append_plain(to, known, from, rows),
             (Values::Bool(to), ColumnData::Bool(from)) => {
-                append_known(known, from.known(), &rows);
+                append_known(known, from.known(), from.plain().len(), &rows);
                 let value = |i| from.get(rows.start + i).unwrap_or_default();
                 to.append_buffer(&BooleanBuffer::collect_bool(rows.len(), value));
             }
             (Values::Text { bytes, offsets }, ColumnData::Text(from)) => {
-                append_known(known, from.known(), &rows);
+                append_known(known, from.known(), from.stored(), &rows);
                 append_text(bytes, offsets, from, rows);
             }
             _ => unreachable!("rows of a table have the types of its schema"),
@@ -174,14 +174,20 @@ fn append_plain<T: Copy + Default>(
     let stored = rows.end.min(from.plain().len());
     to.extend_from_slice(&from.plain()[rows.start.min(stored)..stored]);
     to.resize(wanted, T::default());
-    append_known(known, from.known(), &rows);
+    append_known(known, from.known(), from.plain().len(), &rows);
 }
 
-/// `bits` end with the last known row.
-fn append_known(known: &mut BooleanBufferBuilder, bits: &[u8], rows: &Range<usize>) {
-    let stored = rows.end.min(bits.len() * 8).max(rows.start);
-    if stored > rows.start {
-        known.append_packed_range(rows.start..stored, bits);
+/// `len` rows end with the last known one; without `bits` all of them are known.
+fn append_known(
+    known: &mut BooleanBufferBuilder,
+    bits: Option<&[u8]>,
+    len: usize,
+    rows: &Range<usize>,
+) {
+    let stored = rows.end.min(len).max(rows.start);
+    match bits {
+        Some(bits) => known.append_packed_range(rows.start..stored, bits),
+        None => known.append_n(stored - rows.start, true),
     }
     known.append_n(rows.end - stored, false);
 }
