@@ -116,18 +116,30 @@ impl Clock {
     /// Takes steps out of the times of the next packets. Says whether there were any.
     pub(crate) fn look(&mut self, headers: &mut [PacketHeader], origin: Time) -> bool {
         let mut is_changed = self.resume(headers, origin);
-        for i in 0..headers.len() {
-            let now = headers[i].time;
-            let jump = self.last.map_or(Delta::ZERO, |last| now.since(last));
-            if (jump >= SMALLEST || jump <= Delta::ZERO - SMALLEST)
-                && self.pending.is_none()
-                && let Some((step, is_by_timestamps)) = self.step_at(headers, i, jump)
+        let mut seen = 0;
+        while let Some(first) = headers.get(seen) {
+            let mut last = self.last.unwrap_or(first.time);
+            let jump_at = headers[seen..].iter().position(|header| {
+                let jump = header
+                    .time
+                    .since_bounded(std::mem::replace(&mut last, header.time));
+                jump >= SMALLEST || jump <= Delta::ZERO - SMALLEST
+            });
+            let Some(at) = jump_at.map(|at| seen + at) else {
+                self.last = Some(last);
+                break;
+            };
+            let before = at.checked_sub(1).map(|i| headers[i].time).or(self.last);
+            let jump = before.map_or(Delta::ZERO, |before| headers[at].time.since(before));
+            if self.pending.is_none()
+                && let Some((step, is_by_timestamps)) = self.step_at(headers, at, jump)
             {
-                self.note(step, is_by_timestamps, headers[i].time.since(origin));
-                shift(&mut headers[i..], step);
+                self.note(step, is_by_timestamps, headers[at].time.since(origin));
+                shift(&mut headers[at..], step);
                 is_changed = true;
             }
-            self.last = Some(headers[i].time);
+            self.last = Some(headers[at].time);
+            seen = at + 1;
         }
         self.keep_tail(headers);
         is_changed
