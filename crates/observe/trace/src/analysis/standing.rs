@@ -1,5 +1,6 @@
 //! Evidence of standing queues, for the verdict: see [`crate::standing`].
 
+use super::volume::address_text;
 use super::{Analysis, Context, Findings, Flow};
 use crate::standing::{Evidence, Facts, Recorder, Spin, WINDOW, evidence};
 use crate::tables::{StandingRow, order};
@@ -101,7 +102,8 @@ fn rows<'e>(
     let mut ends = None;
     for found in all {
         let core = flow.core;
-        let ends = ends.get_or_insert_with(|| (core.client.to_string(), core.server.to_string()));
+        let ends =
+            ends.get_or_insert_with(|| (address_text(core.client), address_text(core.server)));
         row(found, ends, facts, flow, cx);
     }
 }

@@ -7,6 +7,7 @@ use super::{Analysis, Context, Findings, Flow, Sees};
 use crate::protocols::protocol_name;
 use unbloat_table::{Columns, RowWriter, columns};
 use unbloat_units::{Bytes, Direction, Rate};
+use unbloat_wire::Address;
 
 pub(crate) struct Volume;
 
@@ -63,10 +64,6 @@ impl Analysis for Volume {
         let core = flow.core;
         let large = core.payload.down > cx.params.large_bytes.as_u64()
             && core.transfer_time() > cx.params.large_duration;
-        let [mut client, mut server] = [
-            address_text::Buffer::default(),
-            address_text::Buffer::default(),
-        ];
         let unique = |side| flow.half(side).unique_payload(core.is_finished(side));
         let rate = |bytes| {
             Bytes::new(bytes)
@@ -76,9 +73,9 @@ impl Analysis for Volume {
         let columns = VolumeColumns {
             flow_id: core.flow_id,
             user_id: core.user_id,
-            client: client.format(core.client),
+            client: &address_text(core.client),
             client_port: core.client_port,
-            server: server.format(core.server),
+            server: &address_text(core.server),
             server_port: core.server_port,
             protocol: protocol_name(core.protocol),
             ip_version: if core.is_ipv6 { 6 } else { 4 },
@@ -112,59 +109,43 @@ fn is_syn_only(flow: &Flow<'_>) -> bool {
         && flow.half(Direction::Up).span() == Some(1)
 }
 
-/// Addresses as text without an allocation for each.
-mod address_text {
-    use std::fmt::Write;
-    use unbloat_wire::Address;
-
-    pub(super) struct Buffer(String);
-
-    impl Default for Buffer {
-        fn default() -> Buffer {
-            Buffer(String::with_capacity("255.255.255.255".len()))
+/// An address as text; IPv4 ten times as fast as the general way: every flow writes two.
+pub(super) fn address_text(address: Address) -> String {
+    let [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, octets @ ..] = address.0 else {
+        return address.to_string();
+    };
+    let digit = |n: u8| char::from(b'0' + n % 10);
+    let mut text = String::with_capacity("255.255.255.255".len());
+    for (at, octet) in octets.into_iter().enumerate() {
+        if at > 0 {
+            text.push('.');
         }
+        if octet > 99 {
+            text.push(digit(octet / 100));
+        }
+        if octet > 9 {
+            text.push(digit(octet / 10));
+        }
+        text.push(digit(octet));
     }
+    text
+}
 
-    impl Buffer {
-        pub(super) fn format(&mut self, address: Address) -> &str {
-            self.0.clear();
-            match address.0 {
-                // IPv4, ten times as fast as the general way: every flow writes two.
-                [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d] => {
-                    self.octet(a);
-                    [b, c, d].into_iter().for_each(|octet| {
-                        self.0.push('.');
-                        self.octet(octet);
-                    });
-                }
-                _ => write!(self.0, "{address}").expect("a String takes everything"),
-            }
-            &self.0
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-        fn octet(&mut self, octet: u8) {
-            let digit = |n: u8| char::from(b'0' + n % 10);
-            if octet > 99 {
-                self.0.push(digit(octet / 100));
-            }
-            if octet > 9 {
-                self.0.push(digit(octet / 10));
-            }
-            self.0.push(digit(octet));
-        }
-    }
-
-    #[cfg(test)]
-    mod tests {
-        use super::*;
-
-        #[test]
-        fn addresses_read_as_the_library_writes_them() {
-            let mut buffer = Buffer::default();
-            for octets in [[0, 9, 10, 99], [100, 101, 200, 255]] {
-                let address = Address::v4(octets);
-                assert_eq!(buffer.format(address), address.to_string());
-            }
+    #[test]
+    fn addresses_read_as_the_library_writes_them() {
+        let v6 = Address(
+            "2001:db8::1"
+                .parse::<std::net::Ipv6Addr>()
+                .unwrap()
+                .octets(),
+        );
+        let v4 = [[0, 9, 10, 99], [100, 101, 200, 255]].map(Address::v4);
+        for address in v4.into_iter().chain([v6]) {
+            assert_eq!(address_text(address), address.to_string());
         }
     }
 }
