@@ -50,6 +50,7 @@ struct Bin {
 }
 
 impl Series {
+    #[inline]
     fn turn(&mut self, side: Direction, now: Time, flow: &Flow<'_>, cx: &mut Context<'_>) {
         if self.end.is_over(now, cx) {
             self.write(side, false, flow, cx);
@@ -61,6 +62,7 @@ impl Series {
         self.bin.samples += 1;
     }
 
+    #[inline(never)]
     fn write(&mut self, side: Direction, ends: bool, flow: &Flow<'_>, cx: &mut Context<'_>) {
         let bin = std::mem::take(&mut self.bin);
         let position = |seq| flow.position(side, seq);
@@ -153,6 +155,8 @@ impl Light {
         self.series.as_mut()?[side].as_mut()
     }
 
+    // Always: every packet comes here, and a call costs a fifth of what is done.
+    #[inline(always)]
     fn follow(&mut self, seg: &Segment<'_>, flow: &Flow<'_>, cx: &mut Context<'_>) {
         if seg.header.payload_len > 0 {
             let both = self.series.get_or_insert_default();
