@@ -1,7 +1,7 @@
 //! Which flows get a time line.
 
 use crate::columns::{column_of, each_batch};
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use unbloat_run::{RunError, RunReader};
 use unbloat_summary::{SummaryParams, Verdict};
@@ -91,7 +91,7 @@ impl Candidates {
 }
 
 fn fill(ids: &mut BTreeSet<u64>, from: &Top, until: usize) {
-    for id in from.sorted() {
+    for id in from.ids() {
         if ids.len() >= until {
             return;
         }
@@ -99,47 +99,38 @@ fn fill(ids: &mut BTreeSet<u64>, from: &Top, until: usize) {
     }
 }
 
-/// The ids of the largest positive keys; amortised constant time for each offer.
+/// The ids of the largest positive keys.
 struct Top {
     limit: usize,
-    entries: Vec<(f64, u64)>,
-    /// No smaller key is among the largest any more.
-    least: f64,
+    /// The largest key first, then the first flow; positive numbers are in the order of their bits.
+    entries: BTreeSet<(Reverse<u64>, u64)>,
 }
 
 impl Top {
     fn new(limit: usize) -> Top {
         Top {
             limit,
-            entries: Vec::new(),
-            least: f64::MIN_POSITIVE,
+            entries: BTreeSet::new(),
         }
     }
 
-    /// Whether it is among the largest so far, or may be.
+    /// Whether it is among the largest so far.
     fn offer(&mut self, key: f64, id: u64) -> bool {
-        let is_among = key >= self.least;
+        let new = (Reverse(key.to_bits()), id);
+        let is_full = self.entries.len() >= self.limit;
+        let is_among = key > 0.0 && (!is_full || self.entries.last() > Some(&new));
         if is_among {
-            self.entries.push((key, id));
-        }
-        if self.entries.len() > 4 * self.limit + 64 {
-            self.entries.sort_unstable_by(larger_first);
-            self.entries.truncate(self.limit);
-            let least = self.entries.last();
-            self.least = least.map_or(f64::INFINITY, |entry| entry.0);
+            self.entries.insert(new);
+            if is_full {
+                self.entries.pop_last();
+            }
         }
         is_among
     }
 
-    fn sorted(&self) -> impl Iterator<Item = u64> {
-        let mut entries = self.entries.clone();
-        entries.sort_unstable_by(larger_first);
-        entries.into_iter().map(|(_, id)| id)
+    fn ids(&self) -> impl Iterator<Item = u64> {
+        self.entries.iter().map(|&(_, id)| id)
     }
-}
-
-fn larger_first(a: &(f64, u64), b: &(f64, u64)) -> Ordering {
-    b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
 }
 
 #[cfg(test)]
@@ -152,6 +143,11 @@ mod tests {
         for id in 0..1000 {
             top.offer(f64::from(id as u32 % 10), id);
         }
-        assert_eq!(top.sorted().take(3).collect::<Vec<_>>(), [9, 19, 29]);
+        assert_eq!(top.ids().collect::<Vec<_>>(), [9, 19, 29]);
+        assert_eq!(
+            [top.offer(9.0, 5), top.offer(9.0, 25), top.offer(0.0, 0)],
+            [true, false, false]
+        );
+        assert_eq!(top.ids().collect::<Vec<_>>(), [5, 9, 19]);
     }
 }
