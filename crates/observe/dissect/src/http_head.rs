@@ -91,7 +91,7 @@ impl<'a> Fields<'a> {
         loop {
             end += line_len(self.head.get(end..)?)?;
             let line = &self.head[start..end];
-            if line.trim_ascii().is_empty() {
+            if line.trim_ascii_start().is_empty() {
                 self.at = end;
                 self.ended = true;
                 return None;
