@@ -180,7 +180,7 @@ fn dropped(packet: Packet) -> Event {
 }
 
 impl Element for Pipe {
-    #[inline]
+    #[inline(always)]
     fn accept(&mut self, now: Time, packet: Packet, out: &mut impl Output) {
         self.settle(now, out);
         let is_idle = self.is_idle();
@@ -207,7 +207,7 @@ impl Element for Pipe {
         (next < Time::MAX).then_some(next)
     }
 
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, now: Time, out: &mut impl Output) {
         self.settle(now, out);
         self.deliver_due(now, out);
