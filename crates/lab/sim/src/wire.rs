@@ -435,7 +435,7 @@ impl Output for Collect<'_> {
         });
     }
 
-    #[inline]
+    #[inline(always)]
     fn waited(&mut self, at: Time, place: Place, packet: &Packet, wait: Delta) {
         if let Some(follower) = &mut self.ends.follower
             && !follower.has_hops[self.direction]

@@ -47,7 +47,7 @@ impl<T: Copy> Slots<T> {
         &self.slots[self.slot(number)]
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, item: T) {
         if self.len() == self.slots.len() {
             self.grow(item);

@@ -49,7 +49,7 @@ impl Ahead {
     }
 
     /// When a packet is done that is begun at `start`, at a rate that stays.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn finish_packet(&mut self, start: Time, wire_bytes: u64, rate: Rate) -> Time {
         // Almost always 64 bits are enough.
         let whole = wire_bytes.checked_mul(PER_BYTE as u64);
@@ -61,6 +61,11 @@ impl Ahead {
             self.0 = ns.wrapping_mul(rate.as_bps()).wrapping_sub(left);
             return start + Delta::ns(ns as i64);
         }
+        self.finish_long(start, wire_bytes, rate)
+    }
+
+    #[inline(never)]
+    fn finish_long(&mut self, start: Time, wire_bytes: u64, rate: Rate) -> Time {
         let work = self.take(wire_bytes);
         self.finish(start, work, rate)
     }
