@@ -231,9 +231,14 @@
     };
     data.figures["link-delay"] = sides.map((side) => {
       const bins = x.map(() => []);
+      // A flow that begins in a queue takes it for its smallest round trip: others between the same hosts know better.
+      const hosts = (flow) => `${cell(flow, "client")} ${cell(flow, "server")}`;
+      const least = (flow) => cell(flow, `rtt_${side}_min_ms`) ?? smallest(flow[side].rtt.v[0]);
+      const floors = new Map();
+      for (const flow of data.flows) floors.set(hosts(flow), Math.min(floors.get(hosts(flow)) ?? Infinity, least(flow)));
       for (const flow of data.flows) {
         const { t, v } = flow[side].rtt;
-        const floor = cell(flow, `rtt_${side}_min_ms`) ?? smallest(v[0]);
+        const floor = floors.get(hosts(flow));
         t.forEach((at, i) => { if (v[0][i] !== null) bins[bin(flow, at / 1e6)].push(v[0][i] - floor); });
       }
       return known(SIDES[side], bins.map((values) => (values.length ? values.sort((a, b) => a - b)[values.length >> 1] : null)));

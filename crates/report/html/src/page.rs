@@ -54,7 +54,7 @@ pub(crate) fn body(parts: &Parts) -> Markup {
             (outcome::card(parts.outcome))
             (bounds(parts.info))
             @if parts.has_flows {
-                (figures("The link", "Round trips above each flow's smallest, and what the flows of this report delivered. Shaded: a queue stands. "))
+                (figures("The link", "Round trips above the smallest between the same hosts, and what the flows of this report delivered. Shaded: a queue stands. "))
                 (evidence(parts))
                 (study(parts.metrics))
             } @else {

@@ -73,7 +73,7 @@ async function isOfTwoTests(tab) {
   const first = ({ x, y }) => x[y.findIndex((ms) => ms > 5)];
   assert.deepEqual([courses.a, courses.b].map(first), [12.48, 12.48]);
   const boxes = await tab.evaluate(`JSON.parse(document.getElementById("data").textContent).boxes`);
-  assert.deepEqual(boxes.map(({ title }) => title), ["added down while downloading", "added up while downloading", "added down while idle", "added up while idle", "added down while uploading", "added up while uploading"]);
+  assert.deepEqual(boxes.map(({ title }) => title), ["delay added downstream while downloading", "delay added upstream while downloading", "delay added downstream while idle", "delay added upstream while idle", "delay added downstream while uploading", "delay added upstream while uploading"]);
   assert.ok(boxes[5].a.every((ms) => ms > 490) && boxes[5].b.every((ms) => ms < 11));
 }
 
