@@ -96,8 +96,8 @@ impl<'a> Claim<'a> {
             && is_load(data, data.standing_bps, row)
     }
 
-    /// A start fills also a queue that is managed, until CoDel or PIE have brought it down; where nothing stood in the rest of a load of so many
-    /// times its length, that was all.
+    /// The start of a flow fills a managed queue, too, until CoDel or PIE drain it. If no more stood in a load of so many times that length, it was
+    /// only that.
     pub(super) fn is_brief(&self) -> bool {
         const BRIEF: u64 = 8;
         const REST: u64 = 8;
