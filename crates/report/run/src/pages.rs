@@ -1,12 +1,12 @@
-//! What footers and page headers claim, checked before the Parquet library believes it.
+//! Checks what footers and page headers claim, before the Parquet library acts on it.
 //!
 //! The library reserves as many bytes as a header claims that the page will have once it is decompressed, and room for as many values as a
 //! dictionary claims. A file from others may claim gigabytes in a few bytes. The library does not show these claims, so the headers are
 //! parsed here: Thrift's compact protocol (its specification, "Thrift compact protocol encoding").
 //!
-//! The library reads a field that it knows as what it should be, whatever its type says, and passes over one that it does not know by its type;
-//! truth values in lists take it no byte, so a list of them that claims two thousand million costs seconds. Only fields of parquet.thrift that our
-//! writer may write are let through, in order and with their types.
+//! The library reads a field that it knows as its type in parquet.thrift, even if the file says another type, and skips a field that it does not
+//! know by the type in the file. For a boolean in a list it reads no byte, so a list that claims two billion of them costs seconds. Only fields
+//! that our writer may write pass, in ascending order and with their types.
 
 use parquet::errors::ParquetError;
 use std::fs::File;
@@ -146,6 +146,20 @@ enum Is {
     Bytes,
     List(&'static Is),
     Struct(Fields),
+}
+
+impl Is {
+    /// Whether it has this type in the protocol.
+    fn has(self, kind: u8) -> bool {
+        match self {
+            Is::Bool => matches!(kind, 1 | 2),
+            Is::Byte => kind == 3,
+            Is::Int(of) => kind == of,
+            Is::Bytes => kind == 8,
+            Is::List(_) => kind == 9,
+            Is::Struct(_) => kind == 12,
+        }
+    }
 }
 
 /// By number.
@@ -307,7 +321,8 @@ impl<R: BufRead> Compact<R> {
         Some(Some((id, kind)))
     }
 
-    /// Passes over a struct of these fields. Integers are told with the numbers of the fields, and places in lists, on the way to them.
+    /// Skips a struct of these fields. Calls `tell` for each integer with its path: the numbers of the fields, and the positions in lists, that
+    /// lead to it.
     fn fields(
         &mut self,
         known: Fields,
@@ -379,20 +394,6 @@ impl<R: BufRead> Compact<R> {
             rest -= passed;
         }
         Some(())
-    }
-}
-
-impl Is {
-    /// Whether it has this type in the protocol.
-    fn has(self, kind: u8) -> bool {
-        match self {
-            Is::Bool => matches!(kind, 1 | 2),
-            Is::Byte => kind == 3,
-            Is::Int(of) => kind == of,
-            Is::Bytes => kind == 8,
-            Is::List(_) => kind == 9,
-            Is::Struct(_) => kind == 12,
-        }
     }
 }
 

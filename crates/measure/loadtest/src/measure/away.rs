@@ -47,7 +47,8 @@ impl Test<'_> {
             let how = Leaving::Asked { status };
             return Some(Gone { at: now, how });
         }
-        let heard = self.echoing.as_ref().and_then(|echoing| echoing.heard());
+        let last_heard = || self.echoing.as_ref().and_then(|echoing| echoing.heard());
+        let heard = last_heard();
         if carried > life.carried {
             (life.carried, life.last) = (carried, now);
         }
@@ -69,11 +70,10 @@ impl Test<'_> {
             is_there = matches!(connecting, Ok(Ok(_))),
             "looked whether the server is still there"
         );
-        let meanwhile = self.echoing.as_ref().and_then(|echoing| echoing.heard());
         let how = match connecting {
             Ok(Ok(_)) => return None,
             // On a full line the handshake may be lost again and again while datagrams come back.
-            Err(_) if meanwhile.is_some_and(|last| last > asked) => return None,
+            Err(_) if last_heard().is_some_and(|last| last > asked) => return None,
             Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => Leaving::Refused,
             Ok(Err(_)) | Err(_) => Leaving::Silent,
         };

@@ -99,7 +99,9 @@ impl<'a> Claim<'a> {
     /// The start of a flow fills a managed queue, too, until CoDel or PIE drain it. If no more stood in a load of so many times that length, it was
     /// only that.
     pub(super) fn is_brief(&self) -> bool {
+        /// Windows of a quarter of a second: two seconds, from which the monitor counts an episode.
         const BRIEF: u64 = 8;
+        /// Times as long.
         const REST: u64 = 8;
         let row = self.row;
         row.standing < BRIEF && REST * row.standing <= self.carrying().busy
