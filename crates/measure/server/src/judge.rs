@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout_at};
+use unbloat_os::heap;
 use unbloat_responsiveness::{PageRun, judge_page};
 
 /// A run of the page has some 100 kB.
@@ -53,12 +54,11 @@ impl Judge {
             let why = "the results of a page are limited to 512 KiB, in one request";
             return refusal(StatusCode::PAYLOAD_TOO_LARGE, why);
         };
-        let judge = move || match serde_json::from_slice::<PageRun>(&text) {
-            Ok(run) => json(StatusCode::OK, &judge_page(&run)),
-            Err(error) => refusal(
-                StatusCode::BAD_REQUEST,
-                &format!("these are not the results of a page: {error}"),
-            ),
+        let judge = move || {
+            let answer = answer(text);
+            // This thread has nothing else to do, and would keep what the run took.
+            heap::give_back();
+            answer
         };
         let _alone = self.one.acquire().await;
         let judged = spawn_blocking(judge).await;
@@ -69,9 +69,20 @@ impl Judge {
     }
 }
 
+fn answer(text: Vec<u8>) -> Response<Answer> {
+    match serde_json::from_slice::<PageRun>(&text) {
+        Ok(run) => json(StatusCode::OK, &judge_page(&run)),
+        Err(error) => refusal(
+            StatusCode::BAD_REQUEST,
+            &format!("these are not the results of a page: {error}"),
+        ),
+    }
+}
+
 async fn read<B: Body<Data = Bytes>>(body: B, until: Instant) -> Option<Vec<u8>> {
     let mut body = pin!(body);
-    let mut text = Vec::new();
+    // Taken once, and resident as far as it is filled: one that grows leaves the allocator with blocks of every size that it had.
+    let mut text = Vec::with_capacity(LONGEST);
     while let Some(frame) = timeout_at(until.into(), body.as_mut().frame()).await.ok()? {
         if let Ok(data) = frame.ok()?.into_data() {
             if text.len() + data.remaining() > LONGEST {
