@@ -3,10 +3,10 @@
 //! | cause | what shows it |
 //! |---|---|
 //! | slow server | what its program answers is late, what its kernel answers (ICMP, TCP's handshake) on the same path is not |
-//! | starved acknowledgements | during a download the uplink has a queue, or is full, though only acknowledgements use it |
+//! | starved acknowledgements | during a download the uplink has a queue, or is full, though only acknowledgements use it; without one-way delays, only that they fill it |
 //! | busy client | this host's CPUs, or the one of this program, had nothing left, and nothing shows that the path was full: no queue, not even one that the load has for itself, and no loss |
 
-use crate::fields::{bps_or_null, ms};
+use crate::fields::{bps_or_null, ms, ms_or_null};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -18,6 +18,8 @@ const SLOW: Delta = Delta::ms(50);
 const STARVED: Delta = Delta::ms(20);
 /// Share of the uplink that acknowledgements take, beyond which they fill it.
 const FULL: f64 = 0.7;
+/// The same where nothing else says that the queue is there: the upload's rate is of payload, so what fills the uplink exceeds it.
+const FULL_ALONE: f64 = 0.95;
 /// Share of all CPUs' time beyond which nothing is left.
 const BUSY: f64 = 0.95;
 /// Of one CPU that this program takes: its busiest thread has nothing left.
@@ -76,9 +78,10 @@ pub enum Cause {
     },
     /// A download waits for its own acknowledgements in the uplink.
     StarvedAcks {
-        #[serde(rename = "added_up_p50_ms", with = "ms")]
-        #[schemars(with = "f64")]
-        added_up: Delta,
+        /// Null without one-way delays: then the download's added delay is that of both directions.
+        #[serde(rename = "added_up_p50_ms", with = "ms_or_null")]
+        #[schemars(with = "Option<f64>")]
+        added_up: Option<Delta>,
         /// What this host sent during the download, if that is known.
         #[serde(rename = "sent_bps", with = "bps_or_null")]
         #[schemars(with = "Option<u64>")]
@@ -130,12 +133,16 @@ fn slow_server(facts: &CauseFacts, direction: Direction) -> Option<Cause> {
 }
 
 fn starved_acks(facts: &CauseFacts, direction: Direction) -> Option<Cause> {
-    let added_up = facts.added.up?;
+    let added_up = facts.added.up;
     let share = facts.sent.zip(facts.uplink);
     let share = share.map(|(sent, uplink)| sent.as_bps_f64() / uplink.as_bps_f64().max(1.0));
-    let is_full = share.is_none_or(|share| share > FULL);
+    let is_full = match added_up {
+        Some(_) => share.is_none_or(|share| share > FULL),
+        None => share.is_some_and(|share| share > FULL_ALONE),
+    };
+    let added = added_up.or(facts.program.map(|late| late.p50))?;
     let is_starved =
-        direction == Direction::Down && added_up > STARVED && is_full && !facts.uplink_is_shared;
+        direction == Direction::Down && added > STARVED && is_full && !facts.uplink_is_shared;
     is_starved.then_some(Cause::StarvedAcks {
         added_up,
         sent: facts.sent,
@@ -175,16 +182,19 @@ impl fmt::Display for Cause {
                 sent,
                 uplink,
             } => {
-                write!(
-                    f,
-                    "the download waits for its own acknowledgements: they wait {:.0} ms in the uplink",
-                    added_up.as_ms()
-                )?;
+                f.write_str("the download waits for its own acknowledgements: they wait ")?;
+                if let Some(added_up) = added_up {
+                    write!(f, "{:.0} ms ", added_up.as_ms())?;
+                }
+                f.write_str("in the uplink")?;
                 if let Some((sent, uplink)) = sent.zip(uplink) {
                     write!(
                         f,
                         ", which they fill ({sent} sent; the upload alone delivered {uplink})"
                     )?;
+                }
+                if added_up.is_none() {
+                    f.write_str("; the delay that the download adds is that of both directions, which cannot be told apart")?;
                 }
                 write!(
                     f,
@@ -303,9 +313,22 @@ mod tests {
         // A queue that is not ours: little of it was sent from here.
         let elsewhere = CauseFacts {
             sent: Some(Rate::kbps(100)),
-            ..starved
+            ..starved.clone()
         };
         assert_eq!(causes(&[uploading, of_others, elsewhere]), []);
+
+        let one_ended = CauseFacts {
+            added: Both::default(),
+            ..starved
+        };
+        let said = causes(std::slice::from_ref(&one_ended))[0].to_string();
+        assert!(said.contains("cannot be told apart"), "{said}");
+        // Nearly full, and the delay may be a queue of the download.
+        let nearly = CauseFacts {
+            sent: Some(Rate::kbps(800)),
+            ..one_ended
+        };
+        assert_eq!(causes(&[nearly]), []);
     }
 
     #[test]

@@ -33,7 +33,10 @@ fn facts(
         added: found.added.map(|one| Some(one?.p50.value)),
         sent: interface::rate(measured, Direction::Up, span),
         uplink: of(loads, Direction::Up).and_then(|upload| upload.delivered.up),
-        uplink_is_shared: idle.standing.one_way.up.is_some(),
+        uplink_is_shared: match found.added.up {
+            Some(_) => idle.standing.one_way.up.is_some(),
+            None => idle.standing.is_any(),
+        },
         cpu_busy: measured.stages[found.stage].host.busy,
         own_cpus: measured.stages[found.stage].host.own_cpus,
         added_to_load: found.view.tcp,
