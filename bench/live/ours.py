@@ -1,13 +1,31 @@
 """`unbloat serve` and `unbloat test`, run like the other tools."""
 
 import json
+import os
+import subprocess
 import time
 from pathlib import Path
 
+from bed import ROOT
 from tools import SERVER_PORTS, Reading, Tool, ways
 
+# DSLReports' scale: where A, B, C, D and F begin, ms. Below B nobody notices, from C on it is called bloated.
+SCALE = [(400, "F"), (200, "D"), (60, "C"), (30, "B"), (5, "A"), (float("-inf"), "A+")]
+WORDS = {"A+": "clean", "A": "clean", "B": "slight", "C": "bloated", "D": "bloated", "F": "bloated"}
+# As docs/test-accuracy.md: a share, and a length that is always allowed.
+DELAY = (0.1, 2.0)
 # A run that distrusts itself still says what it saw.
 UNTRUSTED = 5
+
+
+def grade(added_ms):
+    return next(letter for least, letter in SCALE if added_ms >= least)
+
+
+def is_near(added_ms, letter):
+    """Whether a figure as near to the truth as docs/test-accuracy.md asks for may get this letter."""
+    slack = max(DELAY[0] * added_ms, DELAY[1])
+    return letter in {grade(added_ms - slack), grade(added_ms), grade(added_ms + slack)}
 
 
 class Result:
@@ -44,7 +62,12 @@ class Result:
                 added = load[way]["added"] or load["added_rtt"]
                 p50, p95 = (added[key]["ms"] if added else None for key in ("p50", "p95"))
                 rates = load[way]
-                yield Reading(load["load"], way, p50, p95, rates["goodput_bps"], window, "wall", rates["delivered_bps"])
+                yield Reading(load["load"], way, p50, p95, rates["goodput_bps"], window, "wall", rates["delivered_bps"],
+                              is_of_both=way == "down" and not load[way]["added"] and self.says_starved())
+
+    def says_starved(self):
+        """That a download's delay is of both directions, because its acknowledgments fill the uplink."""
+        return any(cause["kind"] == "starved_acks" for cause in self.data["causes"])
 
 
 class Unbloat(Tool):
@@ -83,7 +106,10 @@ class Unbloat(Tool):
         return [self.program, "test", target, "--json", "--quiet", *control, *options]
 
     def test(self, bed, target, *options):
-        done = bed.client(self.command(target, *options))
+        return self.result(bed, bed.client(self.command(target, *options)))
+
+    @staticmethod
+    def result(bed, done):
         (bed.folder / "unbloat.json").write_text(done.stdout)
         if done.returncode not in (0, UNTRUSTED):
             raise RuntimeError(f"ended with {done.returncode}: {done.stderr.strip()[-300:]}")
@@ -106,3 +132,34 @@ class UnbloatNdt7(Unbloat):
         self.serve(bed)
         trust = self.trust_served(bed)
         return list(self.test(bed, f"ndt7://{bed.address}:{SERVER_PORTS['unbloat']}", *trust).readings())
+
+
+class UnbloatService(Unbloat):
+    """A service of others, by the stand-in of the tests at that service's name."""
+
+    def __init__(self, program, control, target, host, is_slow=False):
+        super().__init__(program, control)
+        self.target, self.host, self.is_slow = target, host, is_slow
+        kind = target if host == target else "file"
+        self.name = f"unbloat-{kind}{'-slow' if is_slow else ''}"
+        self.about = (f"`unbloat test {target}` against the stand-in of the tests" + ", which answers small requests 300 ms late during downloads" * is_slow)
+
+    def run(self, bed):
+        services = os.environ.get("UNBLOAT_SERVICES") or built()
+        bed.serve([services, f"{bed.address}:443", *["slow"] * self.is_slow], 443)
+        pin = (bed.folder / f"server-{Path(services).name}.txt").read_text().strip()
+        hosts = bed.folder / "hosts"
+        hosts.write_text("".join(f"{bed.address} {name}\n" for name in (self.host, "speed.cloudflare.com", "mensura.cdn-apple.com")))
+        test = [self.program, "test", self.target, "--json", "--quiet", "--pin", pin]
+        done = bed.client(["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"', hosts, *test])
+        return list(self.result(bed, done).readings())
+
+
+def built():
+    subprocess.run(["cargo", "build", "--quiet", "--locked", "-p", "unbloat-loadtest", "--example", "services"], cwd=ROOT, check=True)
+    return ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "debug/examples/services"
+
+
+def services(program, control):
+    hosts = {"cloudflare": "cloudflare", "apple": "apple", "https://files.example/large.iso": "files.example"}
+    return [UnbloatService(program, control, *each, is_slow) for is_slow in (False, True) for each in hosts.items()]

@@ -23,6 +23,8 @@ class Path:
     is_loaded: bool = False
     # The load waits for itself alone: the emulator's waits are of the load, a test's of what is beside it.
     has_own_queues: bool = False
+    # The server answers so many echo requests of ICMP a second.
+    pings_per_s: float | None = None
 
 
 def line(about, down_mbps, up_mbps, down_queue, up_queue, delay_ms, *more):
@@ -64,14 +66,23 @@ PATHS = {
     "shallow": line("100/30 Mbit/s, drop-tail buffers of 15 ms, 12 ms each way", 100, 30, "droptail:187kB", "droptail:56kB", 12),
     "up-only": line("60/6 Mbit/s, CoDel down, a drop-tail buffer of 150 ms up, 8 ms each way", 60, 6, "codel", "droptail:112kB", 8),
 }
+# Clean lines, on which something else than a queue is late.
+CLEAN = {
+    "wifi": line("40/8 Mbit/s, CAKE in both directions, 10 ms each way, behind Wi-Fi that loses 1 % and delays by up to 15 ms", 40, 8, "cake", "cake", 10,
+                 *(word for way in ("down", "up") for key in ("loss=0.01", "jitter=15ms") for word in ("--set", f"link.{way}.{key}"))),
+    "few-pings": line("40/8 Mbit/s, CAKE in both directions, 10 ms each way, a server that answers 2 echo requests a second", 40, 8, "cake", "cake", 10),
+}
+CLEAN["few-pings"].pings_per_s = 2
+for path in CLEAN.values():
+    path.has_own_queues = True
 PATHS["loaded"].is_loaded = True
 PATHS["fair"].has_own_queues = True
 
 
 def named(name):
     """A path by its name, or a line with drop-tail buffers by its numbers: DOWN/UP/RTT/BUFFER, in Mbit/s and ms."""
-    if name in PATHS:
-        return PATHS[name]
+    if known := (PATHS | CLEAN).get(name):
+        return known
     down, up, rtt, buffer = map(float, name.split("/"))
     queues = [f"droptail:{max(6.0, rate * buffer / 8):.0f}kB" for rate in (down, up)]
     return line(f"{down:g}/{up:g} Mbit/s, drop-tail buffers of {buffer:g} ms, {rtt / 2:g} ms each way", down, up, *queues, rtt / 2)

@@ -26,6 +26,8 @@ class Reading:
     window: tuple | None = None
     clock: str = "monotonic"
     delivered_bps: float | None = None
+    # The tool says that it cannot tell the loaded direction's delay from the other's: the truth is that of both.
+    is_of_both: bool = False
 
 
 class Tool:
