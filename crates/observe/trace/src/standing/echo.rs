@@ -12,6 +12,7 @@
 //! Those remember every timestamp. We keep a few a round trip, because a window of a quarter of a second needs no more.
 
 use super::make_room;
+use crate::tcp::since_micros;
 use unbloat_units::Seq;
 
 /// Timestamps of one host that wait for their echo.
@@ -87,13 +88,15 @@ impl Stamps {
         self.apart_us = self.apart_us.max(500).saturating_mul(2);
     }
 
-    /// The other host echoes this timestamp. Returns how long ago it passed, in microseconds, if nobody has asked before.
+    /// The other host echoes this timestamp. Returns how long ago it passed, in microseconds, if nobody has asked before
+    /// and the capture's clock was not set back meanwhile.
     #[inline]
     pub(super) fn echo(&mut self, value: Seq, now_us: u32) -> Option<u32> {
         let at = self.waiting.iter().position(|stamp| stamp.value == value)?;
-        let loop_us = now_us.wrapping_sub(self.waiting[at].sent_us);
+        let since = since_micros(now_us, self.waiting[at].sent_us);
         // Those before it were never echoed, and will not be.
         self.waiting.drain(..=at);
+        let loop_us = u32::try_from(since.as_us()).ok()?;
         self.apart_us = loop_us / Self::WAITING as u32;
         Some(loop_us)
     }
@@ -158,6 +161,15 @@ mod tests {
     #[test]
     fn a_clock_that_stands_still_measures_nothing_but_its_first_packet() {
         assert_eq!(loops((0..5_000).map(|ms| (ms, 7)), |_| 40), [40]);
+    }
+
+    #[test]
+    fn a_capture_whose_clock_is_set_back_measures_no_loop() {
+        let mut stamps = Stamps::default();
+        stamps.send(Seq::new(1), 500_000);
+        assert_eq!(stamps.echo(Seq::new(1), 200_000), None);
+        stamps.send(Seq::new(2), 210_000);
+        assert_eq!(stamps.echo(Seq::new(2), 250_000), Some(40_000));
     }
 
     #[test]

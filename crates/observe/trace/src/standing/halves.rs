@@ -12,6 +12,7 @@
 
 use super::delays::Delays;
 use super::window::Window;
+use crate::tcp::since_micros;
 use unbloat_stats::quantile;
 use unbloat_units::Direction;
 
@@ -65,7 +66,7 @@ fn points(leg: Direction, windows: &[Window], delays: &[Delays]) -> Vec<Point> {
             continue;
         };
         let before = last.replace(answer).unwrap_or(answer);
-        passed += i64::from(answer.now_us.wrapping_sub(before.now_us));
+        passed += since_micros(answer.now_us, before.now_us).as_us();
         ticks += i64::from(answer.stamp.since(before.stamp));
         points.push(Point {
             place,

@@ -126,6 +126,12 @@ pub(crate) fn micros(start: Time, now: Time) -> u32 {
     Delta::ns(now.as_ns().wrapping_sub(start.as_ns())).as_us() as u32
 }
 
+/// From one such time to another: negative where the capture's clock was set back, at most 35 minutes.
+#[inline]
+pub(crate) fn since_micros(now_us: u32, before_us: u32) -> Delta {
+    Delta::us(i64::from(now_us.wrapping_sub(before_us) as i32))
+}
+
 fn timestamp(header: &PacketHeader) -> Option<Seq> {
     header
         .flags
@@ -349,7 +355,7 @@ impl Half {
         let is_needless = self.acked().is_some_and(|acked| !top.after(acked));
         if !is_needless && !matches!(seg.data, DataKind::KeepAlive) {
             let last_us = self.ring.mark(begin, top, now_us);
-            seg.since_last_copy = last_us.map(|us| Delta::us(i64::from(now_us.wrapping_sub(us))));
+            seg.since_last_copy = last_us.map(|us| since_micros(now_us, us));
         }
         if seg.data == DataKind::Retransmission
             && header.payload_len > 0
@@ -490,8 +496,8 @@ impl Half {
             return None;
         }
         self.trouble().sacked = Some(right);
-        let rtt = seg.now_us.wrapping_sub(self.sent_once(right)?) as i32;
-        (rtt >= 0).then(|| Delta::us(i64::from(rtt)))
+        let rtt = since_micros(seg.now_us, self.sent_once(right)?);
+        (!rtt.is_negative()).then_some(rtt)
     }
 
     fn first_ack(&mut self, seg: &mut Segment<'_>, ack: Seq) {
@@ -533,7 +539,7 @@ impl Half {
         let popped = self.ring.acknowledge(ack);
         seg.acked_packets = popped.packets;
         if let Some(newest) = popped.newest {
-            let since = |us: u32| Delta::us(i64::from(seg.now_us.wrapping_sub(us) as i32));
+            let since = |us: u32| since_micros(seg.now_us, us);
             let rtt = since(newest.sent_us);
             seg.acked_sent = Some(seg.now - rtt);
             if popped.clean && newest.end == ack && !rtt.is_negative() {

@@ -22,5 +22,5 @@ mod half;
 mod ring;
 mod segment;
 
-pub(crate) use half::{Half, Scale, micros};
+pub(crate) use half::{Half, Scale, micros, since_micros};
 pub use segment::{AckKind, DataKind, Kind, RttSample, Segment};

@@ -1,8 +1,9 @@
 //! Data packets that are not acknowledged yet, in sequence order.
 
+use super::since_micros;
 use crate::index::prefetch;
 use std::collections::VecDeque;
-use unbloat_units::Seq;
+use unbloat_units::{Delta, Seq};
 
 /// One data packet, or several that a bound made us merge.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +47,7 @@ pub(super) struct Acked {
 }
 
 /// Packets farther apart were not sent at once: a full one lasts so long at 12 Mbit/s.
-const APART_US: u32 = 1_000;
+const APART: Delta = Delta::ms(1);
 
 impl Ring {
     /// Asks for the memory that an ACK touches, if it lies elsewhere.
@@ -95,7 +96,7 @@ impl Ring {
             acked.packets += 1;
             acked.clean &= oldest.is_clean;
             let is_apart =
-                |newest: &Outstanding| oldest.sent_us.wrapping_sub(newest.sent_us) > APART_US;
+                |newest: &Outstanding| since_micros(oldest.sent_us, newest.sent_us) > APART;
             if let Some(before) = acked.newest.filter(is_apart) {
                 acked.before_burst = Some(before.end);
             }
