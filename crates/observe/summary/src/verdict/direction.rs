@@ -348,7 +348,7 @@ impl<'a> Case<'a> {
         let flow = self.flows.get(&row.flow_id);
         let is_window = flow.is_some_and(|flow| flow.is_window_limited(direction));
         let (kind, reason) = match free {
-            Some(_) if low.iter().all(|other| !other.floor_seen) => {
+            Some(_) if !low.iter().any(|other| self.began_empty(other)) => {
                 (VerdictKind::CannotTell, Some(Reason::Floor))
             }
             Some(_) => (VerdictKind::Clean, None),
@@ -363,6 +363,23 @@ impl<'a> Case<'a> {
             other_delays: self.others(direction),
             ..nothing(direction, kind)
         }
+    }
+
+    /// The flow's begin was seen, and it was not in a queue: then another between the same hosts, whose floor is lower by what is felt, waited
+    /// beside it. After a step to a longer route, all floors are higher.
+    fn began_empty(&self, row: &Row) -> bool {
+        let felt_ms = self.params.bloat_threshold.as_ms() / 2.0;
+        let ((from, until), floor_ms) = (row.measured_ns, row.rtt_floor_ms);
+        let waited_beside = |other: &&Row| {
+            let is_between = (&other.client, &other.server) == (&row.client, &row.server);
+            let floors = floor_ms.zip(other.rtt_floor_ms);
+            is_between
+                && floors.is_some_and(|(ms, least)| ms - least >= felt_ms)
+                && (other.measured_ns.0 < until && from < other.measured_ns.1)
+                && !other.is_low()
+                && other.step_ms.is_none()
+        };
+        row.floor_seen && !self.all.iter().any(waited_beside)
     }
 
     /// Delay that stood and is no shared queue's.

@@ -182,7 +182,7 @@ impl DirectionVerdict {
                 "only one direction was captured, and it has no TCP timestamps".to_owned()
             }
             Some(Reason::Samples) => "too few round trips were measured under load".to_owned(),
-            Some(Reason::Floor) => "the capture began and ended under load, so a permanent queue cannot be distinguished from the delay of the path".to_owned(),
+            Some(Reason::Floor) => "no flow that measured it began on an empty path, so a permanent queue cannot be distinguished from the delay of the path".to_owned(),
             Some(Reason::Short) => "the load lasted less than two seconds".to_owned(),
             Some(Reason::Unexplained) => format!(
                 "{} were delayed by {} ms, and no captured traffic explains it",

@@ -542,6 +542,28 @@ fn a_capture_of_the_middle_of_a_load_acquits_nobody() {
     assert_eq!(verdict.directions.down.reason, Some(Reason::Floor));
 }
 
+/// A flow of the same hosts that knows the empty path waits in most windows, though nothing stood for a second.
+#[test]
+fn who_begins_in_a_queue_acquits_nobody() {
+    let late = |ms: f64| with(download(1, 0.0), vec![("rtt_floor_ms", F(ms))]);
+    let waits = |step: Record| {
+        let known = vec![("rtt_floor_ms", F(20.0)), ("low_windows", U(2))];
+        with(with(download(2, 0.0), known), step)
+    };
+    let reason = |rows: &[Record]| {
+        let down = verdict(rows, &[flow(1), flow(2)]).directions.down;
+        (down.kind, down.reason)
+    };
+    let queue = [late(66.0), server_leg(1), waits(vec![]), server_leg(2)];
+    let untold = (VerdictKind::CannotTell, Some(Reason::Floor));
+    assert_eq!(reason(&queue), untold);
+    let near = [late(34.0), server_leg(1), waits(vec![]), server_leg(2)];
+    assert_eq!(reason(&near), (VerdictKind::Clean, None));
+    let stepped = waits(vec![("step_ms", F(46.0))]);
+    let longer = [late(66.0), server_leg(1), stepped, server_leg(2)];
+    assert_eq!(reason(&longer), (VerdictKind::Clean, None));
+}
+
 #[test]
 fn delayed_acknowledgments_are_named() {
     let few = vec![
