@@ -355,7 +355,8 @@ impl Half {
         let is_needless = self.acked().is_some_and(|acked| !top.after(acked));
         if !is_needless && !matches!(seg.data, DataKind::KeepAlive) {
             let last_us = self.ring.mark(begin, top, now_us);
-            seg.since_last_copy = last_us.map(|us| since_micros(now_us, us));
+            let since = last_us.map(|us| since_micros(now_us, us));
+            seg.since_last_copy = since.filter(|since| !since.is_negative());
         }
         if seg.data == DataKind::Retransmission
             && header.payload_len > 0
