@@ -28,6 +28,12 @@ def is_near(added_ms, letter):
     return letter in {grade(added_ms - slack), grade(added_ms), grade(added_ms + slack)}
 
 
+def is_even(waits_ms):
+    """Both directions' queues are as long as each other within the bounds."""
+    sizes = sorted(waits_ms)
+    return len(sizes) == 2 and sizes[1] - sizes[0] <= max(DELAY[0] * sizes[1], DELAY[1])
+
+
 class Result:
     """What `unbloat test --json` says."""
 
